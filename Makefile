@@ -1,0 +1,108 @@
+# `make run` and `make test` need nothing but Python 3.11 and tmux 3.3; they set up the rest in .venv.
+# Written for GNU make 3.81 and newer, which is what macOS has.
+
+PY := .venv/bin/python
+# More arguments for pytest: make test ARGS='-k redact -x'
+ARGS :=
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check fmt coverage bench soak clean system has-tmux FORCE
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+run: has-tmux .venv/.ready-run ## set up, start the daemon and show what is alive (a demo if nothing is)
+	@.venv/bin/agtmux up --demo-if-empty
+
+test: system .venv/.ready-dev ## set up and run the tests in parallel (ARGS='-k name' for some)
+	@$(PY) -m pytest -n auto $(ARGS)
+
+check: .venv/.ready-dev ## ruff, mypy --strict, and which package may import which
+	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check .
+	@$(PY) -m mypy
+	@$(PY) -m pytest --quiet tests/unit/test_imports.py
+
+fmt: .venv/.ready-dev ## format and sort imports
+	@$(PY) -m ruff check --select I --fix --quiet .
+	@$(PY) -m ruff format .
+
+coverage: system .venv/.ready-dev ## the tests with branch coverage, daemons and hooks included
+	@$(PY) -m coverage erase
+	@$(PY) -m coverage run -m pytest -n auto $(ARGS)
+	@$(PY) -m coverage combine --quiet
+	@$(PY) -m coverage report
+
+bench: system .venv/.ready-dev ## measure the budgets and print one table
+	@$(PY) tests/bench/run.py
+
+soak: system .venv/.ready-dev ## the tests that repeat for minutes (marked `soak`)
+	@$(PY) -m pytest -m soak --timeout 3600 $(ARGS)
+
+clean: ## remove what make and the tools have made, .venv included
+	rm -rf .venv build dist daemon/*.egg-info .coverage .coverage.* htmlcov
+	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+system:
+	@tests/setup-system
+
+has-tmux:
+	@tests/setup-system --check tmux
+
+# The hook command is composed from these sources when the package is installed.
+INSTALLED_FROM := pyproject.toml $(wildcard setup.py daemon/agtmux/hook/*.py daemon/agtmux/domain/redact.py)
+
+.venv/.ready-run: $(INSTALLED_FROM)
+	@sh -c "$$SCRIPT" set-up . agtmux
+	@touch $@
+
+.venv/.ready-dev: $(INSTALLED_FROM)
+	@sh -c "$$SCRIPT" set-up '.[dev]' 'agtmux and its development tools'
+	@touch $@ .venv/.ready-run
+
+# An environment whose interpreter was removed, or whose folder was moved, is not ready whatever its stamps say.
+ifneq ($(shell ([ "`cat .venv/.made-in`" = "`pwd`" ] && $(PY) -c 'print("usable")') 2>/dev/null),usable)
+.venv/.ready-run .venv/.ready-dev: FORCE
+endif
+
+# Arguments: what pip installs, and how to call it. .made-in holds the folder the environment was made in, and
+# `unfinished` while it is being made, so an interrupted or moved one is made again. One without that file was made
+# by hand and is kept.
+define SET_UP
+fail() { printf 'agtmux: %s\n' "$$1" >&2; exit 1; }
+
+find_python() {
+    without_venv=
+    if [ -n "$$PYTHON" ]; then set -- "$$PYTHON"; else set -- python3.13 python3.12 python3.11 python3; fi
+    for python; do
+        recent=$$("$$python" -c 'import sys; print(sys.version_info >= (3, 11))' 2>/dev/null)
+        [ "$$recent" = True ] || continue
+        "$$python" -c 'import ensurepip, venv' 2>/dev/null && return
+        without_venv=$$python
+    done
+    [ -z "$$without_venv" ] ||
+        fail "$$without_venv cannot make virtual environments. On Debian and Ubuntu: apt-get install python3-venv"
+    [ -z "$$PYTHON" ] || fail "PYTHON=$$PYTHON is not a Python 3.11 or newer."
+    fail "no Python 3.11 or newer in PATH. Install one, or name it: make PYTHON=/path/to/python3 ..."
+}
+
+trap 'exit 130' INT TERM HUP
+state=.venv/.made-in
+if [ -e $$state ] && [ "$$(cat $$state)" != "$$(pwd)" ] || ! .venv/bin/python -m pip --version >/dev/null 2>&1; then
+    find_python
+    echo "agtmux: making .venv with $$("$$python" -c 'import sys; print(sys.executable, sys.version.split()[0])')"
+    rm -rf .venv && mkdir .venv && echo unfinished >$$state || exit 1
+    "$$python" -m venv .venv || fail "$$python could not make a virtual environment in .venv (the reason is above)."
+fi
+echo "agtmux: installing $$2 into .venv"
+echo unfinished >$$state
+.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input --editable "$$1"
+status=$$?
+# pip undoes its own failures, so only a signal leaves the environment unfinished.
+pwd >$$state
+[ $$status -eq 0 ] || fail "pip could not install $$2 (the reason is above)."
+endef
+
+# For these alone, so that no daemon or tmux server inherits it.
+.venv/.ready-run .venv/.ready-dev: export SCRIPT = $(SET_UP)

@@ -1,0 +1,1 @@
+"""What agtmux knows of each agent. Nothing outside this package and its resources names one."""

@@ -1,0 +1,104 @@
+"""The Unix socket and the HTTP server on it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import os
+import socket
+from collections.abc import Generator
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from agtmux.domain.errors import AgtmuxError, ErrorCode
+from agtmux.paths import private_directory
+
+_BACKLOG = 512
+# Long enough for a request under way, short enough for a logout.
+_GRACE = 3
+
+
+def bind_socket(path: str) -> socket.socket:
+    """A listening socket of mode 0600. A socket nobody answers on any more is replaced."""
+    private_directory(os.path.dirname(path))
+    if _is_answered(path):
+        raise AgtmuxError(
+            ErrorCode.ALREADY_RUNNING,
+            f"another agtmuxd already answers on {path}; stop it with `agtmux down`, or set AGTMUX_SOCKET",
+        )
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    mask = os.umask(0o177)
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+        listener.bind(path)
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise AgtmuxError(ErrorCode.CONFIG, f"cannot listen on {path}: {error.strerror}") from None
+    finally:
+        os.umask(mask)
+    listener.setblocking(False)
+    return listener
+
+
+def _is_answered(path: str) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(2.0)
+        try:
+            probe.connect(path)
+        except (FileNotFoundError, ConnectionRefusedError):
+            return False
+        except OSError as error:
+            # Something that is not a socket is nobody's to answer on; bind will say so.
+            return error.errno not in (errno.ENOTSOCK, errno.EPROTOTYPE)
+        return True
+
+
+class _Server(uvicorn.Server):
+    """uvicorn without its own signal handling, and without its ten wake-ups a second."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.stopping = asyncio.Event()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
+
+    async def main_loop(self) -> None:
+        await self.stopping.wait()
+
+
+class HttpServer:
+    def __init__(self, app: ASGIApp, listener: socket.socket) -> None:
+        config = uvicorn.Config(
+            app,
+            http="httptools",
+            ws="websockets-sansio",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            proxy_headers=False,
+            backlog=_BACKLOG,
+            timeout_graceful_shutdown=_GRACE,
+        )
+        self._server = _Server(config)
+        self._listener = listener
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._server.serve(sockets=[self._listener]), name="http")
+
+    async def wait(self) -> None:
+        if self._task is not None:
+            await self._task
+
+    async def stop(self) -> None:
+        """No new connections; what is under way gets its answer."""
+        self._server.stopping.set()
+        await self.wait()

@@ -1,0 +1,1 @@
+"""The `agtmux` command: thin, quick to start, complete."""

@@ -1,0 +1,52 @@
+"""The table of commands: where each lives, what it does in a line, one example. Nothing is imported before use."""
+
+from __future__ import annotations
+
+# `typing` costs every command four milliseconds and is needed by nobody at run time.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
+
+
+class Command:
+    __slots__ = ("example", "module", "summary", "words")
+
+    def __init__(self, module: str, summary: str, example: str, words: tuple[str, ...] = ()) -> None:
+        self.module = module
+        self.summary = summary
+        self.example = example
+        # What completion offers after the command's name.
+        self.words = words
+
+
+_COMMON = ("--json", "--no-start", "--help")
+
+COMMANDS: Final[dict[str, Command]] = {
+    "up": Command(
+        "agtmux.cli.up",
+        "start what is missing and show the live table",
+        "agtmux up --headless",
+        ("--headless", "--demo-if-empty", "--help"),
+    ),
+    "down": Command("agtmux.cli.down", "stop the daemon", "agtmux down", ("--json", "--help")),
+    "status": Command("agtmux.cli.status", "say how the daemon is", "agtmux status --json", ("--json", "--help")),
+    "list": Command(
+        "agtmux.cli.list",
+        "list panes with what their agents do",
+        "agtmux list panes --json",
+        ("panes", "--all", *_COMMON),
+    ),
+    "daemon": Command("agtmux.cli.daemon", "run the daemon in the foreground", "agtmux daemon run", ("run", "--help")),
+    "demo": Command(
+        "agtmux.cli.demo",
+        "a few scripted agents in a tmux server of their own, to see every state without an account",
+        "agtmux demo && agtmux list panes && agtmux demo --stop",
+        ("--stop", "--json", "--help"),
+    ),
+    "completion": Command(
+        "agtmux.cli.completion",
+        "print the completion script for a shell",
+        'eval "$(agtmux completion bash)"',
+        ("bash", "zsh", "fish", "--help"),
+    ),
+}

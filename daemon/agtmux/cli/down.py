@@ -1,0 +1,55 @@
+"""`agtmux down`: stop the daemon and wait until it is gone."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import time
+from argparse import ArgumentParser, Namespace
+
+from agtmux import paths
+from agtmux.cli.options import add_json, print_json
+from agtmux.domain.errors import AgtmuxError, ErrorCode
+
+_LIMIT = 15.0
+
+
+def configure(parser: ArgumentParser) -> None:
+    add_json(parser)
+
+
+def run(options: Namespace) -> int:
+    lock_path = os.path.join(paths.state_directory(), "agtmuxd.lock")
+    pid = _holder(lock_path)
+    if pid is not None:
+        os.kill(pid, signal.SIGTERM)
+        deadline = time.monotonic() + _LIMIT
+        while _holder(lock_path) == pid:
+            if time.monotonic() > deadline:
+                raise AgtmuxError(
+                    ErrorCode.TIMEOUT, f"agtmuxd (process {pid}) has not ended; look at it with `ps -p {pid}`"
+                )
+            time.sleep(0.01)
+    if options.json:
+        print_json({"schema_version": 1, "stopped": pid})
+    else:
+        print("agtmuxd was not running" if pid is None else f"agtmuxd (process {pid}) has stopped")
+    return 0
+
+
+def _holder(lock_path: str) -> int | None:
+    """The pid that holds the lock. A pid in a lock file that nobody holds is history and may be anyone's now."""
+    try:
+        descriptor = os.open(lock_path, os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        text = os.read(descriptor, 32).strip()
+        return int(text) if text.isdigit() else None
+    else:
+        return None
+    finally:
+        os.close(descriptor)

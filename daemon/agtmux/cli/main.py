@@ -1,0 +1,119 @@
+"""Which command runs, and how every command ends: its exit status and its error line."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from importlib import import_module
+
+from agtmux import __version__
+from agtmux.cli.commands import COMMANDS
+from agtmux.domain.errors import AgtmuxError, ErrorCode
+
+# `typing` costs every command four milliseconds and is needed by nobody at run time.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final, NoReturn
+
+_USAGE: Final = "usage: agtmux [--version] [--help] COMMAND …"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    words = sys.argv[1:] if arguments is None else arguments
+    as_json = "--json" in words
+    try:
+        return _run(words)
+    except AgtmuxError as error:
+        return _report(error, as_json)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output has enough; Python must not complain about it at exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def agtmuxd() -> int:
+    return main(["daemon", "run", *sys.argv[1:]])
+
+
+def _run(words: list[str]) -> int:
+    if not words or words[0] in ("-h", "--help", "help"):
+        if len(words) > 1 and words[1] in COMMANDS:
+            return _run([words[1], "--help"])
+        print(_overview())
+        return 0
+    if words[0] in ("-V", "--version"):
+        print(f"agtmux {__version__}")
+        return 0
+    command = COMMANDS.get(words[0])
+    if command is None:
+        raise AgtmuxError(ErrorCode.USAGE, f"there is no command {words[0]!r}{_guess(words[0])}; see agtmux --help")
+    module = import_module(command.module)
+    parser = _Parser(
+        prog=f"agtmux {words[0]}",
+        description=command.summary,
+        epilog=f"example:\n  {command.example}",
+        formatter_class=_formatter,
+    )
+    module.configure(parser)
+    options: Namespace = parser.parse_args(words[1:])
+    status: int = module.run(options)
+    return status
+
+
+def _formatter(prog: str) -> RawDescriptionHelpFormatter:
+    # Left to itself, argparse imports shutil for the width, even when no help is asked for.
+    try:
+        width = os.get_terminal_size(1).columns
+    except OSError:
+        width = 80
+    return RawDescriptionHelpFormatter(prog, width=max(40, width - 2))
+
+
+class _Parser(ArgumentParser):
+    """argparse, with our error line and without abbreviations that a new option could break."""
+
+    def __init__(self, *arguments: object, **options: object) -> None:
+        options.setdefault("allow_abbrev", False)
+        super().__init__(*arguments, **options)  # type: ignore[arg-type]
+
+    def error(self, message: str) -> NoReturn:
+        raise AgtmuxError(ErrorCode.USAGE, f"{message}; see {self.prog} --help")
+
+
+def _report(error: AgtmuxError, as_json: bool) -> int:
+    if as_json:
+        import json
+
+        print(json.dumps(error.as_json()))
+    print(f"agtmux: {error}", file=sys.stderr)
+    return error.exit_status
+
+
+def _overview() -> str:
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name:<{width}}  {command.summary}" for name, command in COMMANDS.items()]
+    return "\n".join(
+        [
+            "agtmux tells you which coding agent needs you, and lets you answer from where you are.",
+            "",
+            _USAGE,
+            "",
+            *lines,
+            "",
+            "agtmux COMMAND --help tells more, with an example.",
+        ]
+    )
+
+
+def _guess(word: str) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(word, COMMANDS, 1)
+    return f", did you mean {close[0]}?" if close else ""
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,25 @@
+"""Options that several commands share, and the client they ask for."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+
+from agtmux.client import Client
+
+
+def add_common(parser: ArgumentParser) -> None:
+    add_json(parser)
+    parser.add_argument("--no-start", action="store_true", help="fail if the daemon is not running, do not start it")
+
+
+def add_json(parser: ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON for programs instead of text for people")
+
+
+def client(options: Namespace) -> Client:
+    return Client(start=not getattr(options, "no_start", False))
+
+
+def print_json(content: object) -> None:
+    print(json.dumps(content, ensure_ascii=False))

@@ -1,0 +1,59 @@
+"""How panes look in a terminal: waiting first, states by colour and by shape."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from agtmux.cli.table import draw
+from agtmux.domain.durations import format_age
+
+# `typing` costs every command four milliseconds and is needed by nobody at run time.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final
+
+# A state is told by its sign as well as by its colour.
+SIGNS: Final[dict[str, tuple[str, str]]] = {
+    "error": ("✗", "red"),
+    "waiting_approval": ("!", "yellow"),
+    "waiting_input": ("?", "yellow"),
+    "running": ("▶", "green"),
+    "completed": ("✓", "blue"),
+    "idle": ("·", ""),
+    "unknown": ("~", "dim"),
+}
+_HEADS: Final = ("", "STATE", "AGENT", "AGE", "PANE", "ASKS / TITLE")
+
+
+def draw_panes(listing: dict[str, Any], *, colour: bool, width: int | None) -> list[str]:
+    items = listing["items"]
+    if not items:
+        return ["No agent is running in a tmux pane. `agtmux demo` shows what it would look like."]
+    now = datetime.fromisoformat(listing["generated_at"])
+    rows = [_row(item, now) for item in items]
+    styles = [SIGNS.get(item["state"], ("", ""))[1] for item in items]
+    return [summary_line(listing["summary"]), *draw(_HEADS, rows, styles, colour=colour, width=width)]
+
+
+def summary_line(summary: dict[str, Any]) -> str:
+    counts = ", ".join(f"{count} {state}" for state, count in summary["by_state"].items())
+    needs = summary["needs_action"]
+    wanting = f"{needs} {'needs' if needs == 1 else 'need'} you" if needs else "nobody needs you"
+    return f"{summary['total']} agents, {wanting}: {counts}"
+
+
+def _row(item: dict[str, Any], now: datetime) -> tuple[str, ...]:
+    identity = item["identity"]
+    age = now - datetime.fromisoformat(item["updated_at"])
+    attention = item["attention"]
+    state = item["state"]
+    if state == "unknown" or item["confidence"] != "high":
+        state += f" ({item['reason_code'] if state == 'unknown' else item['confidence']})"
+    return (
+        SIGNS.get(item["state"], ("?", ""))[0],
+        state,
+        item["agent_type"],
+        format_age(int(age.total_seconds() * 1_000_000)),
+        f"{identity['target']}/{identity['session_name']}/{identity['window_id']}/{identity['pane_id']}",
+        attention["summary"] if attention else item["title"],
+    )

@@ -1,0 +1,50 @@
+"""`agtmux up`: start what is missing, then show the live table."""
+
+from __future__ import annotations
+
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from agtmux.client import Client
+
+# How long a demo that was just started may take until its agents have said something.
+_DEMO_LIMIT = 10.0
+
+
+def configure(parser: ArgumentParser) -> None:
+    parser.add_argument("--headless", action="store_true", help="start only the daemon and show nothing")
+    parser.add_argument("--demo-if-empty", action="store_true", help="start the demo when there is no agent to show")
+
+
+def run(options: Namespace) -> int:
+    client = Client()
+    listing = client.get("/v1/panes")
+    if options.demo_if_empty and not listing["items"]:
+        from agtmux.cli.demo import start
+
+        start(client)
+        listing = _until_lively(client)
+    if options.headless:
+        return 0
+    if sys.stdout.isatty():
+        from agtmux.cli.live import show_live
+
+        return show_live(client)
+    from agtmux.cli.panes import draw_panes
+
+    print("\n".join(draw_panes(listing, colour=False, width=None)))
+    return 0
+
+
+def _until_lively(client: Client) -> dict[str, Any]:
+    """The listing once every agent has said something, so that the first look shows states."""
+    deadline = time.monotonic() + _DEMO_LIMIT
+    while True:
+        listing: dict[str, Any] = client.get("/v1/panes")
+        items = listing["items"]
+        told = [item for item in items if item["reason_code"] != "no_signal"]
+        if (items and len(told) >= len(items) - 1) or time.monotonic() > deadline:
+            return listing
+        time.sleep(0.1)

@@ -1,0 +1,118 @@
+"""The daemon process: one per user, found by its lock, ended by a signal."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import gc
+import logging
+import os
+import signal
+import sys
+import time
+from collections.abc import Generator
+from pathlib import Path
+from typing import Final
+
+from agtmux import __version__, paths
+from agtmux.clock import Clock
+from agtmux.config import load_config
+from agtmux.domain.errors import AgtmuxError, ErrorCode
+
+_log = logging.getLogger(__name__)
+
+LOCK_FILE: Final = "agtmuxd.lock"
+# The holder writes its pid right after it has the lock; until then there is nobody to name.
+_NAMELESS: Final = 2.0
+
+
+@contextlib.contextmanager
+def single_instance(lock_path: Path) -> Generator[None, None, None]:
+    """Hold the lock that makes this the only daemon here, or say whose it is."""
+    # Never unlinked: a lock on a file that is no longer there protects nothing.
+    descriptor = os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = _holder(lock_path)
+            raise AgtmuxError(
+                ErrorCode.ALREADY_RUNNING,
+                f"agtmuxd is already running as process {holder or 'unknown'}; stop it with `agtmux down`",
+                {"pid": holder},
+            ) from None
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        yield
+        os.ftruncate(descriptor, 0)
+    finally:
+        os.close(descriptor)
+
+
+def _holder(lock_path: Path) -> int | None:
+    deadline = time.monotonic() + _NAMELESS
+    while True:
+        text = lock_path.read_text("ascii", "replace").strip()
+        if text.isdigit():
+            return int(text)
+        if time.monotonic() > deadline:
+            return None
+        time.sleep(0.01)
+
+
+def main() -> int:
+    try:
+        state_directory = Path(paths.state_directory())
+        paths.private_directory(str(state_directory))
+        with contextlib.ExitStack() as held:
+            held.enter_context(single_instance(state_directory / LOCK_FILE))
+            asyncio.run(_serve(state_directory))
+    except AgtmuxError as error:
+        print(f"agtmux: {error}", file=sys.stderr)
+        return error.exit_status
+    except OSError as error:
+        print(f"agtmux: {ErrorCode.CONFIG}: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+async def _serve(state_directory: Path) -> None:
+    # Imported here, so that a second daemon is told off before it has loaded everything.
+    from agtmux.api.app import build_app
+    from agtmux.api.server import HttpServer, bind_socket
+    from agtmux.logs import open_log
+    from agtmux.service import Service
+
+    config = load_config(Path(paths.config_file()))
+    socket_path = paths.socket_path()
+    open_log(state_directory, config.log.level, config.log.max_bytes, config.log.files)
+    listener = bind_socket(socket_path)
+    try:
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop.set)
+        service = await Service.open(state_directory, config, Clock())
+        if service.database.notice:
+            print(f"agtmux: {service.database.notice}", file=sys.stderr)
+        server = HttpServer(build_app(service), listener)
+        server.start()
+        # What start-up made stays for good: the collector need not look at it again.
+        gc.freeze()
+        _log.info("agtmuxd %s listens on %s", __version__, socket_path)
+        await stop.wait()
+        _log.info("agtmuxd stops")
+        with contextlib.suppress(FileNotFoundError):
+            Path(socket_path).unlink()
+        service.hub.close()
+        await server.stop()
+        await service.close()
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            Path(socket_path).unlink()
+        listener.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

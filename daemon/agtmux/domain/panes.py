@@ -1,0 +1,61 @@
+"""Targets and panes as they were last seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from agtmux.domain.runtimes import BootId, Inhabitant, PaneId, TargetId
+from agtmux.domain.states import Health
+from agtmux.domain.timestamps import Timestamp
+
+HOST: Final = TargetId("host")
+
+
+class TargetKind(StrEnum):
+    LOCAL = "local"
+    SSH = "ssh"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A tmux server that is watched. Its id is its name: what a removed target left behind is ended with it."""
+
+    target_id: TargetId
+    kind: TargetKind
+    connection_ref: str = ""
+    # A `-L` name or a `-S` path; empty means tmux's default.
+    tmux_socket: str = ""
+    is_default: bool = False
+    # Removed by itself once its server is gone.
+    is_ephemeral: bool = False
+    health: Health = Health.OK
+    last_seen_at: Timestamp | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pane:
+    target_id: TargetId
+    pane_id: PaneId
+    session_name: str
+    window_id: str
+    window_name: str
+    title: str = ""
+    cwd: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SeenPane:
+    pane: Pane
+    inhabitant: Inhabitant
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """All panes of one target at one moment. `taken_at` is when the look began, so later events are later."""
+
+    target_id: TargetId
+    taken_at: Timestamp
+    tmux_server_boot_id: BootId | None = None
+    panes: tuple[SeenPane, ...] = ()

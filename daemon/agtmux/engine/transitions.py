@@ -1,0 +1,69 @@
+"""Every table that decides a state. Whatever affects the state machine stands in this file.
+
+A pair of states that the arbitration table does not know raises an error that names both, so a new state cannot
+slip in half-wired.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from agtmux.domain.durations import MICROSECONDS, SECOND
+from agtmux.domain.states import Source, State
+
+ERROR, APPROVAL, INPUT, RUNNING, COMPLETED, IDLE, UNKNOWN = State
+
+# Told by the agent itself, or by what wraps it: precise, but with holes.
+EVENT_DRIVEN: Final = frozenset({Source.HOOK, Source.NOTIFY, Source.WRAPPER})
+# Seen from outside: without holes, but it can be quoted, stale or restyled.
+OBSERVED: Final = frozenset({Source.POLLER})
+
+# What was told → the sightings that cannot be true beside it, so that a fresh and repeated one overrules it.
+# Everything else can coexist: a finished turn sits at an idle prompt, an error leaves a prompt below it, and a
+# sighting of nothing overrules nothing.
+OVERRULED_BY: Final[dict[State, frozenset[State]]] = {
+    ERROR: frozenset({APPROVAL, INPUT, RUNNING}),
+    APPROVAL: frozenset({ERROR, INPUT, RUNNING, COMPLETED, IDLE}),
+    INPUT: frozenset({ERROR, APPROVAL, RUNNING, COMPLETED, IDLE}),
+    RUNNING: frozenset({ERROR, APPROVAL, INPUT, COMPLETED, IDLE}),
+    COMPLETED: frozenset({ERROR, APPROVAL, INPUT, RUNNING}),
+    IDLE: frozenset({ERROR, APPROVAL, INPUT, RUNNING}),
+    UNKNOWN: frozenset({ERROR, APPROVAL, INPUT, RUNNING, COMPLETED, IDLE}),
+}
+
+
+def can_overrule(told: State, seen: State) -> bool:
+    try:
+        return seen in OVERRULED_BY[told]
+    except KeyError:
+        raise LookupError(f"no rule for told={told!r} and seen={seen!r}") from None
+
+
+_HALF_HOUR: Final = 30 * MICROSECONDS["m"]
+_HALF_DAY: Final = 12 * MICROSECONDS["h"]
+
+
+def _told_ttl() -> dict[State, int]:
+    # A turn reports tools as it goes, so silence is suspicious soon. A dialog waits silently all night.
+    return {state: _HALF_HOUR if state is RUNNING else _HALF_DAY for state in State}
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Every duration the engine decides by, in microseconds, all configurable."""
+
+    skew_budget: int = 10 * SECOND
+    completed_to_idle: int = 120 * SECOND
+    # Two reports from different event-driven sources this close together describe one moment: precedence decides
+    # between them. Further apart, the later one has overtaken the earlier.
+    same_moment: int = 1 * SECOND
+    told_ttl: dict[State, int] = field(default_factory=_told_ttl)
+    seen_ttl: int = 30 * SECOND
+    # How often a sighting must be repeated before it overrules what was told.
+    sightings_to_overrule: int = 2
+    bind_window: int = 5 * SECOND
+    pending_bind_ttl: int = 10 * SECOND
+
+    def ttl(self, source: Source, state: State) -> int:
+        return self.told_ttl[state] if source in EVENT_DRIVEN else self.seen_ttl

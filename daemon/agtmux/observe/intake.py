@@ -1,0 +1,303 @@
+"""The boundary: bytes from outside become events, or an error that says what is wrong with them.
+
+Two forms come in: event envelopes as JSON, one or many, and records of `agtmux-hook`, which are a line of facts
+about the hook followed by the agent's own payload. Everything is redacted here, before anything else sees it, and
+one bad event of many never takes the others with it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Callable
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from agtmux.agents.registry import Registry
+from agtmux.clock import Clock
+from agtmux.domain.errors import AgtmuxError, ErrorCode
+from agtmux.domain.events import (
+    DEMOTION_DUE,
+    MAX_EVENT_BYTES,
+    MAX_INT64,
+    STALE_DETECTED,
+    TARGET_HEALTH_CHANGED,
+    Attention,
+    Event,
+    Verdict,
+    derive_dedupe_key,
+)
+from agtmux.domain.redact import Redacted, redact_text, redact_value
+from agtmux.domain.refs import is_pane_id, is_runtime_id, is_target_name
+from agtmux.domain.runtimes import PaneId, RuntimeId, TargetId
+from agtmux.domain.states import EXTERNAL_SOURCES, Confidence, Reason, Source, State
+from agtmux.domain.timestamps import Timestamp, parse_timestamp
+
+MAX_EVENTS_PER_REQUEST: Final = 5_000
+# An event of this type states a canonical state outright: `state.running`, `state.waiting_input`, …
+_STATE_PREFIX: Final = "state."
+_RESERVED: Final = frozenset({STALE_DETECTED, TARGET_HEALTH_CHANGED, DEMOTION_DUE})
+
+_Id = Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
+_Pid = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
+
+
+class Envelope(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """Event envelope v1 as it comes in. `ingested_at` is ours to say and ignored when given."""
+
+    event_id: _Id
+    event_type: Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
+    source: Source
+    dedupe_key: _Id
+    event_time: Annotated[str, msgspec.Meta(max_length=64)]
+    ingested_at: str | None = None
+    source_event_id: _Id | None = None
+    source_seq: Annotated[int, msgspec.Meta(ge=-MAX_INT64 - 1, le=MAX_INT64)] | None = None
+    runtime_id: str | None = None
+    target_id: str | None = None
+    pane_id: str | None = None
+    pid: _Pid | None = None
+    start_hint: str | None = None
+    raw_payload: msgspec.Raw | None = None
+
+
+class HookRecord(msgspec.Struct, frozen=True):
+    """What `agtmux-hook` says about itself. Unknown fields are let pass: the hook may be newer than the daemon."""
+
+    v: int
+    agent: Annotated[str, msgspec.Meta(max_length=64)]
+    event: Annotated[str, msgspec.Meta(max_length=128)]
+    event_id: _Id
+    event_time_ns: int
+    pane_id: str | None = None
+    tmux: str | None = None
+    pid: int | None = None
+    ppid: int | None = None
+
+
+class StatedAttention(msgspec.Struct, frozen=True):
+    kind: Annotated[str, msgspec.Meta(max_length=32)]
+    summary: str
+    detail: str | None = None
+    options: list[str] = []
+
+
+class StatedState(msgspec.Struct, frozen=True):
+    """What the payload of a `state.*` event may add."""
+
+    reason_code: Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_]{0,63}$")] | None = None
+    confidence: Confidence = Confidence.HIGH
+    attention: StatedAttention | None = None
+    note: str | None = None
+
+
+_ENVELOPE: Final = msgspec.json.Decoder(Envelope)
+_FIELDS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_MANY: Final = msgspec.json.Decoder(list[msgspec.Raw])
+_HOOK: Final = msgspec.json.Decoder(HookRecord)
+_ANY: Final = msgspec.json.Decoder()
+
+Taken = Event | AgtmuxError
+
+
+class Intake:
+    def __init__(self, registry: Registry, clock: Clock, find_target: Callable[[str], TargetId | None]) -> None:
+        self._registry = registry
+        self._clock = clock
+        # From the socket path of a tmux server to the target that watches it.
+        self._find_target = find_target
+
+    def envelopes(self, body: bytes) -> tuple[list[Taken], bool]:
+        """The events of a request, each an event or its error, and whether it was a batch."""
+        try:
+            if body.lstrip()[:1] == b"[":
+                many = _MANY.decode(body)
+            elif b'"events"' in body and _FIELDS.decode(body).keys() == {"events"}:
+                many = _MANY.decode(_FIELDS.decode(body)["events"])
+            else:
+                return [self._one(body)], False
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            raise _invalid(f"the request is not JSON that can be read: {error}") from None
+        if len(many) > MAX_EVENTS_PER_REQUEST:
+            raise AgtmuxError(
+                ErrorCode.TOO_LARGE, f"{len(many)} events in one request; send at most {MAX_EVENTS_PER_REQUEST}"
+            )
+        return [self._one(bytes(raw)) for raw in many], True
+
+    def hook(self, body: bytes) -> Event:
+        """A record of `agtmux-hook`: a line of facts, then the payload as the agent gave it."""
+        head, _, payload = body.partition(b"\n")
+        return self._hook(_decode(_HOOK, head, "the hook's first line"), _payload(payload))
+
+    def spooled(self, record: dict[str, Any], max_age: int) -> Event | None:
+        """A record that waited in the spool; None if the moment it tells of has long passed."""
+        facts = _convert(HookRecord, record)
+        if self._clock.now() - facts.event_time_ns // 1000 > max_age:
+            return None
+        return self._hook(facts, record.get("payload"))
+
+    def _one(self, raw: bytes) -> Taken:
+        try:
+            return self._envelope(raw)
+        except AgtmuxError as error:
+            return error
+
+    def _envelope(self, raw: bytes) -> Event:
+        if len(raw) > MAX_EVENT_BYTES:
+            raise AgtmuxError(
+                ErrorCode.TOO_LARGE, f"an event of {len(raw)} bytes; {MAX_EVENT_BYTES} bytes is the limit"
+            )
+        envelope = _decode(_ENVELOPE, raw, "the event")
+        if envelope.source not in EXTERNAL_SOURCES or envelope.event_type in _RESERVED:
+            raise _invalid(f"{envelope.source} events of type {envelope.event_type} are the daemon's own")
+        runtime_id, target_id, pane_id = _whose(envelope)
+        payload = None if envelope.raw_payload is None else _payload(bytes(envelope.raw_payload))
+        source, agent_type, verdict = self._read(envelope, payload)
+        return Event(
+            event_id=_storable(envelope.event_id),
+            event_type=_storable(envelope.event_type),
+            source=source,
+            dedupe_key=_storable(envelope.dedupe_key),
+            event_time=_moment(envelope.event_time, "event_time"),
+            ingested_at=self._clock.now(),
+            source_event_id=None if envelope.source_event_id is None else _storable(envelope.source_event_id),
+            source_seq=envelope.source_seq,
+            runtime_id=runtime_id,
+            target_id=target_id,
+            pane_id=pane_id,
+            pid=envelope.pid,
+            start_hint=None if envelope.start_hint is None else _moment(envelope.start_hint, "start_hint"),
+            agent_type=agent_type,
+            raw_payload=_redacted(payload),
+            verdict=verdict,
+        )
+
+    def _hook(self, facts: HookRecord, payload: object) -> Event:
+        if not self._registry.knows(facts.agent):
+            known = ", ".join(self._registry.agent_types)
+            raise _invalid(f"no agent is called {facts.agent[:64]!r}; known are {known}")
+        source, verdict = self._registry.read_hook(facts.agent, facts.event, payload)
+        event_type = _storable(f"{facts.agent}.{facts.event}")
+        target_id = self._find_target(facts.tmux.split(",", 1)[0]) if facts.tmux else None
+        pane_id = facts.pane_id if facts.pane_id is not None and is_pane_id(facts.pane_id) else None
+        redacted = _redacted(payload)
+        return Event(
+            event_id=_storable(facts.event_id),
+            event_type=event_type,
+            source=source,
+            dedupe_key=derive_dedupe_key(source, facts.event_id, event_type, (redacted or "").encode()),
+            event_time=Timestamp(max(0, facts.event_time_ns // 1000)),
+            ingested_at=self._clock.now(),
+            source_event_id=_storable(facts.event_id),
+            target_id=target_id,
+            pane_id=None if pane_id is None else PaneId(pane_id),
+            agent_type=facts.agent,
+            raw_payload=redacted,
+            verdict=verdict,
+        )
+
+    def _read(self, envelope: Envelope, payload: object) -> tuple[Source, str | None, Verdict | None]:
+        if envelope.event_type.startswith(_STATE_PREFIX):
+            return envelope.source, None, _stated(envelope.event_type, payload)
+        agent_type, dot, event = envelope.event_type.partition(".")
+        if dot and self._registry.knows(agent_type):
+            return envelope.source, agent_type, self._registry.read_hook(agent_type, event, payload)[1]
+        note = redact_text(f"{envelope.event_type} is not known")
+        unsupported = Verdict(State.UNKNOWN, Reason.UNSUPPORTED_SIGNAL, Confidence.LOW, note=note)
+        return envelope.source, None, unsupported
+
+
+def new_event_id() -> str:
+    return uuid.uuid4().hex
+
+
+def _whose(envelope: Envelope) -> tuple[RuntimeId | None, TargetId | None, PaneId | None]:
+    if envelope.runtime_id is not None:
+        if not is_runtime_id(envelope.runtime_id):
+            raise _invalid("runtime_id is not a runtime id")
+        return RuntimeId(envelope.runtime_id), None, None
+    if envelope.target_id is None or envelope.pane_id is None:
+        raise _invalid("an event names its runtime_id, or else its target_id and pane_id")
+    if not is_target_name(envelope.target_id) or not is_pane_id(envelope.pane_id):
+        raise _invalid("target_id is a target's name and pane_id looks like %12")
+    return None, TargetId(envelope.target_id), PaneId(envelope.pane_id)
+
+
+def _stated(event_type: str, payload: object) -> Verdict:
+    name = event_type.removeprefix(_STATE_PREFIX)
+    try:
+        state = State(name)
+    except ValueError:
+        known = ", ".join(State)
+        raise _invalid(f"{name[:40]!r} is not a state; known are {known}") from None
+    stated = _convert(StatedState, payload) if isinstance(payload, dict) else StatedState()
+    attention = stated.attention
+    return Verdict(
+        state=state,
+        reason_code=stated.reason_code or ("stated" if state is not State.UNKNOWN else Reason.UNSUPPORTED_SIGNAL),
+        confidence=stated.confidence,
+        attention=attention
+        and Attention(
+            kind=attention.kind,
+            summary=Redacted(redact_text(attention.summary)[:200]),
+            detail=None if attention.detail is None else Redacted(redact_text(attention.detail)[:2_000]),
+            options=tuple(Redacted(redact_text(option)[:200]) for option in attention.options[:20]),
+        ),
+        note=None if stated.note is None else Redacted(redact_text(stated.note)[:500]),
+    )
+
+
+def _payload(raw: bytes) -> object:
+    """The payload as JSON where it is JSON, else as text."""
+    if not raw.strip():
+        return None
+    try:
+        return _ANY.decode(raw)
+    except RecursionError:
+        raise _invalid("the payload is nested too deeply") from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return raw.decode("utf-8", "replace")
+
+
+def _redacted(payload: object) -> Redacted | None:
+    if payload is None:
+        return None
+    try:
+        return Redacted(msgspec.json.encode(redact_value(payload), enc_hook=str).decode("utf-8", "replace"))
+    except (ValueError, RecursionError, msgspec.MsgspecError) as error:
+        raise _invalid(f"the payload cannot be kept: {error}") from None
+
+
+def _storable(identifier: str) -> str:
+    """An identifier is kept as it is, unless it holds a secret: then a digest stands for it, just as unique."""
+    if redact_text(identifier) == identifier:
+        return identifier
+    return "sha256:" + hashlib.sha256(identifier.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _moment(text: str, field: str) -> Timestamp:
+    try:
+        return parse_timestamp(text)
+    except ValueError:
+        raise _invalid(f"{field} is not a time such as 2026-01-31T12:00:00Z") from None
+
+
+def _decode(decoder: msgspec.json.Decoder[Any], raw: bytes, what: str) -> Any:
+    try:
+        return decoder.decode(raw)
+    except RecursionError:
+        raise _invalid(f"{what} is nested too deeply") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise _invalid(f"{what} cannot be read: {error}") from None
+
+
+def _convert(kind: Any, value: object) -> Any:
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise _invalid(f"the payload cannot be read: {error}") from None
+
+
+def _invalid(message: str) -> AgtmuxError:
+    return AgtmuxError(ErrorCode.EVENT_INVALID, message)

@@ -1,0 +1,129 @@
+"""Looks at a target, again and again, and hands on what it saw: sooner when something moves, seldom when not."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Mapping
+from typing import Final, Protocol
+
+from agtmux.agents.registry import Registry
+from agtmux.clock import Clock
+from agtmux.domain.durations import SECOND
+from agtmux.domain.errors import AgtmuxError
+from agtmux.domain.panes import Pane, SeenPane, Target, Topology
+from agtmux.domain.refs import is_pane_id
+from agtmux.domain.runtimes import NO_AGENT, BootId, Inhabitant, PaneId, TargetId
+from agtmux.domain.timestamps import Timestamp
+from agtmux.observe.ingest import Ingest, RemoveTarget
+
+_log = logging.getLogger(__name__)
+
+_TICK_WITH_AGENTS: Final = 1.0
+_TICK_WITHOUT: Final = 3.0
+
+
+class Executor(Protocol):
+    async def snapshot(self) -> tuple[list[dict[str, str]], dict[int, float | None]]: ...
+
+
+class Observer:
+    def __init__(self, target: Target, executor: Executor, ingest: Ingest, registry: Registry, clock: Clock) -> None:
+        self._target = target
+        self._executor = executor
+        self._ingest = ingest
+        self._registry = registry
+        self._clock = clock
+        self._last: Topology | None = None
+        self._wake = asyncio.Event()
+        self._must_report = True
+        self._seen_server = False
+        self.error: AgtmuxError | None = None
+
+    def look_now(self) -> None:
+        """Somebody waits for what this target looks like: look at once, and say so even if nothing changed."""
+        self._must_report = True
+        self._wake.set()
+
+    async def run(self) -> None:
+        while True:
+            self._wake.clear()
+            pause = _TICK_WITHOUT
+            try:
+                topology = await self._look()
+                self.error = None
+                if await self._report(topology):
+                    return
+                if any(seen.inhabitant.agent_type != NO_AGENT for seen in topology.panes):
+                    pause = _TICK_WITH_AGENTS
+            except AgtmuxError as error:
+                if self.error is None or self.error.message != error.message:
+                    _log.warning("cannot look at %s: %s", self._target.target_id, error.message)
+                self.error = error
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), pause)
+
+    async def _look(self) -> Topology:
+        taken_at = self._clock.now()
+        rows, started = await self._executor.snapshot()
+        return read_snapshot(self._target.target_id, rows, started, taken_at, self._registry)
+
+    async def _report(self, topology: Topology) -> bool:
+        """True when the target was one of passage and is gone for good."""
+        self._seen_server |= topology.tmux_server_boot_id is not None
+        if self._target.is_ephemeral and self._seen_server and topology.tmux_server_boot_id is None:
+            await self._ingest.submit(RemoveTarget(self._target.target_id))
+            return True
+        last = self._last
+        unchanged = last is not None and (last.tmux_server_boot_id, last.panes) == (
+            topology.tmux_server_boot_id,
+            topology.panes,
+        )
+        if self._must_report or not unchanged:
+            self._must_report = False
+            await self._ingest.submit(topology)
+            self._last = topology
+        return False
+
+
+def read_snapshot(
+    target_id: TargetId,
+    rows: list[dict[str, str]],
+    started: Mapping[int, float | None],
+    taken_at: Timestamp,
+    registry: Registry,
+) -> Topology:
+    """tmux's answer as values; a pane that cannot be read is left out, and the rest stays."""
+    panes: dict[str, SeenPane] = {}
+    boot_id = None
+    for row in rows:
+        pane_id = row["pane_id"]
+        if not is_pane_id(pane_id):
+            continue
+        boot_id = BootId(f"{row['pid']}-{row['start_time']}")
+        pid = int(row["pane_pid"]) if row["pane_pid"].isdigit() else None
+        began = started.get(pid) if pid is not None else None
+        dead = row["pane_dead"] == "1"
+        agent_type = NO_AGENT if dead else registry.identify(row["@agtmux_agent"], row["pane_current_command"])
+        # A pane linked into several sessions is listed once for each: the first is as good as any.
+        panes.setdefault(
+            pane_id,
+            SeenPane(
+                Pane(
+                    target_id=target_id,
+                    pane_id=PaneId(pane_id),
+                    session_name=row["session_name"],
+                    window_id=row["window_id"],
+                    window_name=row["window_name"],
+                    title=row["pane_title"],
+                    cwd=row["pane_current_path"],
+                ),
+                Inhabitant(
+                    agent_type=agent_type,
+                    pid=None if dead else pid,
+                    started_at=taken_at if began is None else Timestamp(int(began * SECOND)),
+                ),
+            ),
+        )
+    return Topology(target_id, taken_at, boot_id, tuple(panes.values()))

@@ -1,0 +1,141 @@
+"""What is known, in the shape it is shown: pane items, summaries, health of targets."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+import msgspec
+
+from agtmux.domain.events import Attention
+from agtmux.domain.panes import Target
+from agtmux.domain.refs import PaneRef
+from agtmux.domain.states import NEEDS_ACTION, PRECEDENCE, State
+from agtmux.domain.timestamps import format_timestamp
+from agtmux.engine.apply import Record
+from agtmux.observe.world import PaneKey, World
+
+SCHEMA_VERSION = 1
+
+
+class PaneIdentity(msgspec.Struct, frozen=True):
+    target: str
+    session_name: str
+    window_id: str
+    pane_id: str
+
+
+class AttentionItem(msgspec.Struct, frozen=True):
+    kind: str
+    summary: str
+    detail: str | None
+    options: list[str]
+
+
+class PaneItem(msgspec.Struct, frozen=True):
+    identity: PaneIdentity
+    ref: str
+    runtime_id: str
+    agent_type: str
+    agent_version: str | None
+    state: str
+    reason_code: str
+    confidence: str
+    state_version: int
+    source: str | None
+    updated_at: str
+    title: str
+    cwd: str
+    branch: str | None
+    attention: AttentionItem | None
+
+
+class TargetItem(msgspec.Struct, frozen=True):
+    name: str
+    kind: str
+    tmux_socket: str
+    health: str
+    is_default: bool
+    panes: int
+
+
+class Summary(msgspec.Struct, frozen=True):
+    total: int
+    by_state: dict[str, int]
+    by_agent: dict[str, int]
+    by_target: dict[str, int]
+    needs_action: int
+
+
+def pane_item(world: World, key: PaneKey) -> PaneItem | None:
+    record, pane = world.records.get(key), world.panes.get(key)
+    if record is None or pane is None:
+        return None
+    row, runtime = record.row, record.runtime
+    ref = PaneRef(pane.target_id, pane.session_name, pane.window_id, pane.pane_id)
+    return PaneItem(
+        identity=PaneIdentity(pane.target_id, pane.session_name, pane.window_id, pane.pane_id),
+        ref=str(ref),
+        runtime_id=runtime.runtime_id,
+        agent_type=runtime.agent_type,
+        agent_version=runtime.agent_version,
+        state=row.state.value,
+        reason_code=str(row.reason_code),
+        confidence=row.confidence.value,
+        state_version=row.state_version,
+        source=None if row.source is None else row.source.value,
+        updated_at=format_timestamp(row.updated_at),
+        title=pane.title,
+        cwd=pane.cwd,
+        branch=None,
+        attention=_attention(row.attention),
+    )
+
+
+def pane_items(world: World, *, with_agentless: bool) -> list[PaneItem]:
+    """Most urgent first, then by place."""
+    keys = (key for key, record in world.records.items() if with_agentless or record.runtime.has_agent)
+    items = [item for key in sorted(keys, key=_place) if (item := pane_item(world, key)) is not None]
+    return sorted(items, key=lambda item: PRECEDENCE[State(item.state)])
+
+
+def summarise(items: Iterable[PaneItem]) -> Summary:
+    listed = list(items)
+    states = Counter(item.state for item in listed)
+    return Summary(
+        total=len(listed),
+        by_state={state.value: states[state.value] for state in State if states[state.value]},
+        by_agent=dict(sorted(Counter(item.agent_type for item in listed).items())),
+        by_target=dict(sorted(Counter(item.identity.target for item in listed).items())),
+        needs_action=sum(states[state.value] for state in NEEDS_ACTION),
+    )
+
+
+def target_item(world: World, target: Target) -> TargetItem:
+    return TargetItem(
+        name=target.target_id,
+        kind=target.kind.value,
+        tmux_socket=target.tmux_socket,
+        health=target.health.value,
+        is_default=target.is_default,
+        panes=sum(key[0] == target.target_id for key in world.panes),
+    )
+
+
+def is_shown(record: Record | None) -> bool:
+    return record is not None and record.runtime.has_agent
+
+
+def _attention(attention: Attention | None) -> AttentionItem | None:
+    if attention is None:
+        return None
+    return AttentionItem(
+        kind=attention.kind,
+        summary=str.__str__(attention.summary),
+        detail=None if attention.detail is None else str.__str__(attention.detail),
+        options=[str.__str__(option) for option in attention.options],
+    )
+
+
+def _place(key: PaneKey) -> tuple[str, int]:
+    return key[0], int(key[1][1:])

@@ -1,0 +1,89 @@
+"""Questions to a tmux server, each one short-lived process. Never control mode, never anything that starts a server.
+
+A persistent control-mode client can take the user's server down (tmux issue 5243, every release up to 3.7), so
+agtmux only ever asks and leaves.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+
+MINIMUM_VERSION = (3, 3)
+# launchd gives a process neither Homebrew's nor MacPorts' directories.
+_ELSEWHERE = "/opt/homebrew/bin:/usr/local/bin:/opt/local/bin:/usr/bin:/bin"
+_TIME_LIMIT = 5.0
+
+# Names first, free text last; tmux strips control characters from all of them, so a tab separates.
+_FIELDS = (
+    "pid",
+    "start_time",
+    "pane_id",
+    "pane_pid",
+    "pane_dead",
+    "window_id",
+    "@agtmux_agent",
+    "pane_current_command",
+    "session_name",
+    "window_name",
+    "pane_current_path",
+    "pane_title",
+)
+_FORMAT = "\t".join("#{%s}" % name for name in _FIELDS)
+
+
+class TmuxError(Exception):
+    """tmux could not be asked; the message says what to do."""
+
+
+def find_tmux() -> str:
+    path = shutil.which("tmux") or shutil.which("tmux", path=_ELSEWHERE)
+    if path is None:
+        raise TmuxError("tmux is not installed, or not where it is looked for; install tmux 3.3 or newer")
+    return path
+
+
+def server_arguments(tmux_socket: str) -> list[str]:
+    """`-S` for a path, `-L` for a name, nothing for the default server."""
+    if not tmux_socket:
+        return []
+    return ["-S" if "/" in tmux_socket else "-L", tmux_socket]
+
+
+def socket_path(tmux_socket: str) -> str:
+    """Where that server's socket is: tmux uses TMUX_TMPDIR or /tmp, never TMPDIR."""
+    if "/" in tmux_socket:
+        return os.path.realpath(tmux_socket)
+    base = os.environ.get("TMUX_TMPDIR") or "/tmp"
+    return os.path.realpath(os.path.join(base, "tmux-%d" % os.getuid(), tmux_socket or "default"))
+
+
+def snapshot(tmux: str, tmux_socket: str) -> list[dict[str, str]]:
+    """One row a pane; empty when no server is running."""
+    command = [tmux, "-u", *server_arguments(tmux_socket), "list-panes", "-a", "-F", _FORMAT]
+    environment = {key: value for key, value in os.environ.items() if key not in ("TMUX", "TMUX_PANE")}
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+            timeout=_TIME_LIMIT,
+        )
+    except subprocess.TimeoutExpired:
+        raise TmuxError("tmux did not answer within %d seconds" % _TIME_LIMIT) from None
+    except OSError as error:
+        raise TmuxError("tmux cannot be run: %s" % error.strerror) from None
+    if done.returncode != 0:
+        complaint = done.stderr.decode("utf-8", "replace").strip()
+        if "no server running" in complaint or "error connecting" in complaint or "no current" in complaint:
+            return []
+        raise TmuxError("tmux refused: %s" % (complaint[:200] or "exit status %d" % done.returncode))
+    rows = []
+    for line in done.stdout.decode("utf-8", "replace").split("\n"):
+        parts = line.split("\t", len(_FIELDS) - 1)
+        if len(parts) == len(_FIELDS):
+            rows.append(dict(zip(_FIELDS, parts)))
+    return rows

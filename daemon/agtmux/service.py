@@ -1,0 +1,240 @@
+"""The composition root: the one place where the parts are wired together, and what the API may ask of them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any, Final
+
+from agtmux import __version__
+from agtmux.agents.registry import Registry
+from agtmux.clock import Clock
+from agtmux.config import Config
+from agtmux.domain.durations import SECOND, parse_duration
+from agtmux.domain.errors import AgtmuxError, ErrorCode
+from agtmux.domain.events import Event
+from agtmux.domain.panes import HOST, Target, TargetKind
+from agtmux.domain.refs import is_target_name
+from agtmux.domain.runtimes import TargetId
+from agtmux.domain.states import Reason
+from agtmux.domain.timestamps import Timestamp, format_timestamp
+from agtmux.hook import spool_reader
+from agtmux.observe import views
+from agtmux.observe.ingest import AddTarget, Ingest, Receipt, RemoveTarget
+from agtmux.observe.intake import Intake
+from agtmux.observe.observer import Observer
+from agtmux.observe.reconciler import Reconciler
+from agtmux.observe.streams import Hub
+from agtmux.observe.world import World
+from agtmux.probe import tmux
+from agtmux.store.database import DATABASE_FILE, Database
+from agtmux.store.retention import Retention, forget
+from agtmux.targets.local import LocalExecutor
+
+_log = logging.getLogger(__name__)
+
+_SPOOL_EVERY: Final = 5.0
+_FORGET_EVERY: Final = 3600.0
+
+
+class Service:
+    """A running agtmux, without its doors. Build it with `open`, end it with `close`."""
+
+    def __init__(self, state_directory: Path, config: Config, clock: Clock, database: Database) -> None:
+        self._state_directory = state_directory
+        self._config = config
+        self.clock = clock
+        self.database = database
+        self.world = World()
+        self.registry = Registry.load()
+        policy = config.policy()
+        self.ingest = Ingest(database, self.world, clock, policy)
+        self.intake = Intake(self.registry, clock, self._target_at)
+        self.hub = Hub(self.world, clock)
+        self.ingest.on_change.append(self.hub.publish)
+        self.ingest.on_pending.append(self._look_at)
+        self._reconciler = Reconciler(self.world, self.ingest, clock, policy)
+        self._observers: dict[TargetId, tuple[Observer, asyncio.Task[None]]] = {}
+        self._sockets: dict[str, TargetId] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+        self._started_at = clock.now()
+        self.refusals: Counter[str] = Counter()
+        self.spool: Counter[str] = Counter()
+
+    @classmethod
+    async def open(cls, state_directory: Path, config: Config, clock: Clock) -> Service:
+        database = await Database.open(state_directory / DATABASE_FILE, clock)
+        service = cls(state_directory, config, clock, database)
+        try:
+            await service._start()
+        except BaseException:
+            await service.close()
+            raise
+        return service
+
+    async def _start(self) -> None:
+        if self.database.notice:
+            _log.warning(self.database.notice)
+        await self.ingest.load()
+        self._started_at = self.clock.now()
+        self.ingest.start()
+        if HOST not in self.world.targets:
+            await self.ingest.submit(AddTarget(Target(HOST, TargetKind.LOCAL, is_default=True)))
+        self._find_sockets()
+        # What happened while no daemon was there is older than anything that comes from now on.
+        await self._drain_spool()
+        for target in self.world.targets.values():
+            self._observe(target)
+        self._spawn(self._reconciler.run(), "reconciler")
+        self._spawn(self._housekeeping(), "housekeeping")
+
+    async def close(self) -> None:
+        """Nothing new is taken in, what was taken is flushed, streams end with `reset`."""
+        self.hub.close()
+        running = [task for _, task in self._observers.values()] + self._tasks
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+        await self.ingest.stop()
+        await self.database.close()
+
+    async def take(self, events: list[Event]) -> list[Receipt]:
+        """Events from outside, each with its receipt, in order and durable."""
+        placed = [event for event in events if event.runtime_id is not None or (event.target_id and event.pane_id)]
+        receipts = iter(await self.ingest.submit(tuple(placed)) if placed else [])
+        homeless = Receipt("", "dropped_unbound", reason_code=Reason.BIND_NO_CANDIDATE)
+        result = []
+        for event in events:
+            if event.runtime_id is not None or (event.target_id and event.pane_id):
+                result.append(next(receipts))
+            else:
+                # Not from a tmux that is watched: there is no pane it could belong to.
+                self.ingest.counts[homeless.status] += 1
+                result.append(Receipt(event.event_id, homeless.status, reason_code=homeless.reason_code))
+        return result
+
+    async def add_target(self, name: str, kind: str, tmux_socket: str, ephemeral: bool) -> Target:
+        if not is_target_name(name):
+            raise AgtmuxError(ErrorCode.USAGE, f"{name[:64]!r} is no target name; use letters, digits, . _ and -")
+        if kind != TargetKind.LOCAL:
+            raise AgtmuxError(ErrorCode.UNSUPPORTED, f"targets of kind {kind[:32]!r} are not supported yet")
+        target = Target(TargetId(name), TargetKind.LOCAL, tmux_socket=tmux_socket, is_ephemeral=ephemeral)
+        existing = self.world.targets.get(target.target_id)
+        if existing is not None:
+            if existing.tmux_socket == tmux_socket:
+                return existing
+            raise AgtmuxError(ErrorCode.TARGET_EXISTS, f"a target {name} exists already; remove it first")
+        await self.ingest.submit(AddTarget(target))
+        self._find_sockets()
+        self._observe(target)
+        return target
+
+    async def remove_target(self, name: str) -> None:
+        target_id = TargetId(name)
+        if target_id not in self.world.targets:
+            raise AgtmuxError(ErrorCode.TARGET_NOT_FOUND, f"no target is called {name[:64]!r}")
+        if target_id == HOST:
+            raise AgtmuxError(ErrorCode.USAGE, "the target host is built in and cannot be removed")
+        if target_id in self._observers:
+            self._observers.pop(target_id)[1].cancel()
+        await self.ingest.submit(RemoveTarget(target_id))
+        self._find_sockets()
+
+    def health(self) -> dict[str, Any]:
+        targets = []
+        for target in self.world.targets.values():
+            entry = self._observers.get(target.target_id)
+            error = entry[0].error if entry is not None else None
+            trouble = None if error is None else error.as_json()["error"]
+            targets.append({"name": target.target_id, "health": target.health.value, "error": trouble})
+        degraded = self.database.writer.failures > 0 or any(target["error"] for target in targets)
+        now = self.clock.now()
+        return {
+            "schema_version": views.SCHEMA_VERSION,
+            "generated_at": format_timestamp(now),
+            "status": "degraded" if degraded else "ok",
+            "version": __version__,
+            "pid": os.getpid(),
+            "uptime_seconds": (now - self._started_at) // SECOND,
+            "state_directory": str(self._state_directory),
+            "database": {
+                "notice": self.database.notice,
+                "commits": self.database.writer.commits,
+                "failed_commits": self.database.writer.failures,
+            },
+            "clock": {"jumps": self.clock.jumps, "ahead_seconds": self.clock.lead // SECOND},
+            "events": dict(self.ingest.counts),
+            "pending_bind": len(self.world.pending),
+            "refused": dict(self.refusals),
+            "spool": dict(self.spool),
+            "streams": self.hub.stream_count,
+            "targets": targets,
+        }
+
+    def _target_at(self, socket_path: str) -> TargetId | None:
+        return self._sockets.get(os.path.realpath(socket_path))
+
+    def _find_sockets(self) -> None:
+        local = (target for target in self.world.targets.values() if target.kind is TargetKind.LOCAL)
+        self._sockets = {tmux.socket_path(target.tmux_socket): target.target_id for target in local}
+
+    def _observe(self, target: Target) -> None:
+        observer = Observer(target, LocalExecutor(target), self.ingest, self.registry, self.clock)
+        task = asyncio.create_task(observer.run(), name=f"observer-{target.target_id}")
+        task.add_done_callback(_report_failure)
+        self._observers[target.target_id] = (observer, task)
+
+    def _look_at(self, target_id: TargetId) -> None:
+        if target_id in self._observers:
+            self._observers[target_id][0].look_now()
+
+    def _spawn(self, coroutine: Any, name: str) -> None:
+        task = asyncio.create_task(coroutine, name=name)
+        task.add_done_callback(_report_failure)
+        self._tasks.append(task)
+
+    async def _housekeeping(self) -> None:
+        retention = Retention(
+            payload=parse_duration(self._config.retention.payload),
+            metadata=parse_duration(self._config.retention.metadata),
+        )
+        forgotten_at: Timestamp | None = None
+        while True:
+            now = self.clock.now()
+            try:
+                if forgotten_at is None or now - forgotten_at > _FORGET_EVERY * SECOND:
+                    forgotten_at = now
+                    await forget(self.database, retention, now)
+                await self._drain_spool()
+            except AgtmuxError as error:
+                _log.warning("housekeeping was refused: %s", error.message)
+            await asyncio.sleep(_SPOOL_EVERY)
+
+    async def _drain_spool(self) -> None:
+        try:
+            drained = await asyncio.to_thread(spool_reader.drain, self._state_directory)
+        except OSError as error:
+            raise AgtmuxError(ErrorCode.STORE, f"the spool cannot be read: {error}") from None
+        self.spool.update(dropped=drained.dropped, damaged=drained.damaged)
+        events = []
+        for record in drained.records:
+            try:
+                event = self.intake.spooled(record, parse_duration(self._config.hook.spool_max_age))
+            except AgtmuxError as error:
+                self.refusals[error.code] += 1
+                continue
+            self.spool["expired" if event is None else "ingested"] += 1
+            if event is not None:
+                events.append(event)
+        if events:
+            await self.take(events)
+        if drained.records or drained.dropped or drained.damaged:
+            spool_reader.finish(self._state_directory)
+
+
+def _report_failure(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        _log.error("%s ended", task.get_name(), exc_info=error)

@@ -1,0 +1,65 @@
+"""What is forgotten when: payloads first, then the rows, in small bites so that the writer stays free."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Final
+
+from agtmux.domain.timestamps import Timestamp
+from agtmux.store.database import Database
+from agtmux.store.writer import Transaction
+
+_BITE: Final = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    payload: int
+    metadata: int
+
+
+# Each forgets at most one bite; the first parameter is the moment before which, the second the size of the bite.
+_PAYLOADS: Final = (
+    "UPDATE events SET raw_payload = NULL WHERE rowid IN (SELECT rowid FROM events"
+    " WHERE ingested_at < ? AND raw_payload IS NOT NULL LIMIT ?)",
+    "UPDATE event_inbox SET raw_payload = NULL WHERE rowid IN (SELECT rowid FROM event_inbox"
+    " WHERE ingested_at < ? AND raw_payload IS NOT NULL LIMIT ?)",
+)
+_ROWS: Final = (
+    "DELETE FROM events WHERE rowid IN (SELECT rowid FROM events WHERE ingested_at < ? LIMIT ?)",
+    "DELETE FROM event_inbox WHERE rowid IN (SELECT rowid FROM event_inbox"
+    " WHERE ingested_at < ? AND status <> 'pending_bind' LIMIT ?)",
+    "DELETE FROM runtime_source_cursors WHERE runtime_id IN (SELECT runtime_id FROM runtimes"
+    " WHERE ended_at < ? LIMIT ?)",
+    "DELETE FROM runtimes WHERE rowid IN (SELECT rowid FROM runtimes WHERE ended_at < ? AND NOT EXISTS"
+    " (SELECT 1 FROM runtime_source_cursors c WHERE c.runtime_id = runtimes.runtime_id) LIMIT ?)",
+)
+
+
+async def forget(database: Database, retention: Retention, now: Timestamp) -> int:
+    """Forget all that is due; returns how many rows were touched."""
+    touched = 0
+    due = [(sql, now - retention.payload) for sql in _PAYLOADS]
+    due += [(sql, now - retention.metadata) for sql in _ROWS]
+    for sql, before in due:
+        while count := await database.writer.write(_bite(sql, before)):
+            touched += count
+            if count < _BITE:
+                break
+            await asyncio.sleep(0)
+    if touched:
+        await database.writer.write(_give_back)
+    return touched
+
+
+def _bite(sql: str, before: int):  # type: ignore[no-untyped-def]
+    async def job(tx: Transaction) -> int:
+        await tx.execute(sql, (before, _BITE))
+        return int((await tx.fetch("SELECT changes()"))[0][0])
+
+    return job
+
+
+async def _give_back(tx: Transaction) -> None:
+    await tx.execute("PRAGMA incremental_vacuum(1000)")

@@ -1,0 +1,1 @@
+"""The executor contract: how a target is looked at, wherever it is."""

@@ -1,0 +1,111 @@
+"""What an agent waits for agtmux-hook: beside bare Python when the daemon answers, in ms when it does not."""
+
+import contextlib
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from agtmux.hook.compose import compose
+
+RUNS = 80
+SLOW_RUNS = 40
+PAYLOAD = b'{"session_id":"0b3b","hook_event_name":"PreToolUse","tool_input":{"command":"' + b"ls -la " * 200 + b'"}}'
+ANSWER = b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+
+def run() -> list[tuple[str, str, str, bool]]:
+    """Rows of (what, measured, budget, ok)."""
+    with tempfile.TemporaryDirectory(prefix="agx", dir="/tmp") as folder:
+        home = Path(folder)
+        python = getattr(sys, "_base_executable", sys.executable)
+        hook = _installed(home / "bin", python)
+        bare: list[float] = []
+        answered: list[float] = []
+        with _daemon(home / "agtmuxd.sock", answers=True):
+            for _ in range(RUNS):
+                # In turns, so that a busy moment of the machine falls on both.
+                bare.append(_milliseconds([python, "-S", "-c", "pass"], home))
+                answered.append(_milliseconds([hook, "claude", "PreToolUse"], home))
+        assert not (home / "spool").exists(), "an event was not delivered"
+        ratio = statistics.median(answered) / statistics.median(bare)
+
+        absent = [_milliseconds([hook, "claude", "PreToolUse"], home) for _ in range(SLOW_RUNS)]
+        with _daemon(home / "agtmuxd.sock", answers=False):
+            slow = [_milliseconds([hook, "claude", "PreToolUse"], home) for _ in range(SLOW_RUNS)]
+        spooled = (home / "spool" / "hook.jsonl").read_bytes().count(b"\n")
+        assert spooled == 2 * SLOW_RUNS, f"{spooled} of {2 * SLOW_RUNS} events were spooled"
+    times = f"{statistics.median(answered):.1f} / {statistics.median(bare):.1f} ms"
+    return [
+        ("hook, daemon answers, median", f"{ratio:.2f} × python3 -S -c pass ({times})", "≤ 2 ×", ratio <= 2),
+        _row("hook, daemon absent, p95", absent),
+        _row("hook, daemon never answers, p95", slow),
+    ]
+
+
+def _row(what: str, samples: list[float]) -> tuple[str, str, str, bool]:
+    p95 = statistics.quantiles(samples, n=20)[-1]
+    return (what, f"{p95:.0f} ms", "≤ 200 ms", p95 <= 200)
+
+
+def _installed(folder: Path, python: str) -> str:
+    folder.mkdir()
+    (folder / "python3").symlink_to(python)
+    hook = folder / "agtmux-hook"
+    hook.write_text(compose(), "utf-8")
+    hook.chmod(0o755)
+    return str(hook)
+
+
+def _milliseconds(command: list[str], home: Path) -> float:
+    env = {"PATH": os.environ["PATH"], "AGTMUX_STATE_DIR": str(home), "TMUX_PANE": "%1"}
+    started = time.perf_counter()
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, env=env)
+    assert process.stdin is not None
+    with contextlib.suppress(BrokenPipeError):
+        process.stdin.write(PAYLOAD)
+        process.stdin.close()
+    process.wait()
+    return (time.perf_counter() - started) * 1000
+
+
+@contextlib.contextmanager
+def _daemon(path: Path, answers: bool) -> Iterator[None]:
+    """A server in a thread that accepts and, if it `answers`, answers."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen(64)
+
+        def serve() -> None:
+            held = []
+            while True:
+                try:
+                    peer, _ = listener.accept()
+                except OSError:
+                    return
+                if answers:
+                    with peer:
+                        peer.recv(1 << 20)
+                        peer.sendall(ANSWER)
+                else:
+                    held.append(peer)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join()
+            path.unlink()
+
+
+if __name__ == "__main__":
+    for what, measured, budget, ok in run():
+        print(f"{'ok  ' if ok else 'OVER'} {what:34} {measured:48} {budget}")

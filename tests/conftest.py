@@ -1,0 +1,34 @@
+"""What every test shares: asyncio's debug mode, hypothesis profiles, a folder for Unix sockets."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# pytest's asyncio_debug covers the loops that pytest-asyncio makes. This covers asyncio.run inside a test and
+# the daemons that a test starts.
+os.environ.setdefault("PYTHONASYNCIODEBUG", "1")
+
+# No deadlines and no complaint about slowness: in a parallel run both measure the neighbours. Never
+# derandomized: every run looks at new examples, and a failure prints the blob that brings it back. Hypothesis
+# has a `ci` profile of its own, which is derandomized; this one replaces it.
+settings.register_profile(
+    "default",
+    deadline=None,
+    derandomize=False,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile("ci", settings.get_profile("default"), max_examples=300)
+settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+@pytest.fixture
+def short_tmp() -> Iterator[Path]:
+    """A temporary directory for Unix sockets, whose paths may have no more than 103 bytes on macOS."""
+    # Not $TMPDIR, which alone takes about 50 of them there.
+    with tempfile.TemporaryDirectory(prefix="agt-", dir="/tmp", ignore_cleanup_errors=True) as path:
+        yield Path(path).resolve()
