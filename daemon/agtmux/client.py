@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 TIME_LIMIT: Final = 10.0
 _START_LIMIT: Final = 15.0
 _LONGEST_LINE: Final = 65_536
+_LAST_WORDS_LIMIT: Final = 65_536
 # What a py2app stub leaves in the environment; a daemon, and the tmux it asks, must not inherit it.
 _BUNDLE_VARIABLES: Final = (
     "PYTHONHOME",
@@ -156,8 +157,10 @@ class _Answer:
 
     def _line(self) -> bytes:
         while b"\n" not in self._buffer:
-            if len(self._buffer) > _LONGEST_LINE or not self._more():
+            if len(self._buffer) > _LONGEST_LINE:
                 return b""
+            if not self._more():
+                raise ConnectionResetError("the connection ended within the answer")
         line, _, self._buffer = self._buffer.partition(b"\n")
         return line.strip()
 
@@ -190,7 +193,11 @@ def start_daemon(socket_path: str) -> int:
     paths.private_directory(paths.state_directory())
     paths.private_directory(os.path.dirname(last_words))
     environment = {key: value for key, value in os.environ.items() if key not in _BUNDLE_VARIABLES}
-    with open(last_words, "w+b", opener=_privately) as stderr:
+    with open(last_words, "ab", opener=_privately) as stderr:
+        # Others may start it at the same moment: nobody's words are overwritten, and none are read that are older.
+        if os.fstat(stderr.fileno()).st_size > _LAST_WORDS_LIMIT:
+            stderr.truncate(0)
+        said_before = os.fstat(stderr.fileno()).st_size
         process = subprocess.Popen(
             [sys.executable, "-m", "agtmux.daemon"],
             stdin=subprocess.DEVNULL,
@@ -205,6 +212,7 @@ def start_daemon(socket_path: str) -> int:
     while not client.is_answered():
         if process.poll() is not None:
             with open(last_words, encoding="utf-8", errors="replace") as stderr_text:
+                stderr_text.seek(said_before)
                 complaint = stderr_text.read().strip()
             if ErrorCode.ALREADY_RUNNING in complaint and _wait_for(client, deadline):
                 break

@@ -37,6 +37,7 @@ from agtmux.targets.local import LocalExecutor
 _log = logging.getLogger(__name__)
 
 _SPOOL_EVERY: Final = 5.0
+_PENDING_LIMIT: Final = 2_000
 _FORGET_EVERY: Final = 3600.0
 
 
@@ -98,12 +99,17 @@ class Service:
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
-        await self.ingest.stop()
-        await self.database.close()
+        try:
+            await self.ingest.stop()
+        finally:
+            # Its threads would keep the process alive for ever.
+            await self.database.close()
 
     async def take(self, events: list[Event]) -> list[Receipt]:
         """Events from outside, each with its receipt, in order and durable."""
         placed = [event for event in events if event.runtime_id is not None or (event.target_id and event.pane_id)]
+        if len(self.world.pending) > _PENDING_LIMIT:
+            raise AgtmuxError(ErrorCode.LIMIT_RATE, "too many events wait for their panes to be seen; try again later")
         receipts = iter(await self.ingest.submit(tuple(placed)) if placed else [])
         homeless = Receipt("", "dropped_unbound", reason_code=Reason.BIND_NO_CANDIDATE)
         result = []
@@ -150,7 +156,7 @@ class Service:
             error = entry[0].error if entry is not None else None
             trouble = None if error is None else error.as_json()["error"]
             targets.append({"name": target.target_id, "health": target.health.value, "error": trouble})
-        degraded = self.database.writer.failures > 0 or any(target["error"] for target in targets)
+        degraded = self.database.writer.last_failed or any(target["error"] for target in targets)
         now = self.clock.now()
         return {
             "schema_version": views.SCHEMA_VERSION,

@@ -99,7 +99,7 @@ def _holds(payload: object, path: str, want: Condition) -> bool:
         return bool(value) is want
     if isinstance(want, StartsWith):
         return isinstance(value, str) and value.startswith(want.starts_with)
-    return value == want
+    return bool(value == want)
 
 
 def _look_up(payload: object, path: str) -> Any:

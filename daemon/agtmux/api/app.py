@@ -43,7 +43,7 @@ class NewTarget(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 def build_app(service: Service) -> Starlette:
     api = _Api(service)
-    return Starlette(
+    app = Starlette(
         routes=[
             Route("/v1/health", api.health),
             Route("/v1/events", api.events, methods=["POST"]),
@@ -59,6 +59,9 @@ def build_app(service: Service) -> Starlette:
             Exception: api.on_crash,
         },
     )
+    # A path with a slash too many is not found, like any other.
+    app.router.redirect_slashes = False
+    return app
 
 
 class _Api:
@@ -72,23 +75,20 @@ class _Api:
         body = await _body(request)
         if request.headers.get("content-type", "").startswith(HOOK_TYPE):
             receipt = (await self._service.take([self._service.intake.hook(body)]))[0]
-            return _json(self._envelope(_receipt(receipt)))
+            return _json(self._envelope(_told(receipt)))
         taken, is_batch = self._service.intake.envelopes(body)
         receipts = iter(await self._service.take([each for each in taken if isinstance(each, Event)]))
-        results = []
-        for each in taken:
-            error = each if isinstance(each, AgtmuxError) else None
-            receipt = None if error is not None else next(receipts)
-            if receipt is not None and receipt.status == Outcome.STALE_RUNTIME:
-                error = AgtmuxError(
-                    ErrorCode.RUNTIME_STALE, "that runtime has ended or never was; list the panes again"
-                )
-            if error is not None and not is_batch:
-                raise error
-            if error is not None:
+        results = [each if isinstance(each, AgtmuxError) else _outcome(next(receipts)) for each in taken]
+        if not is_batch:
+            only = results[0]
+            if isinstance(only, AgtmuxError):
+                raise only
+            return _json(self._envelope(only))
+        for error in results:
+            if isinstance(error, AgtmuxError):
                 self._count(error)
-            results.append(error.as_json() | {"status": "refused"} if error is not None else _receipt(receipt))
-        return _json(self._envelope({"results": results} if is_batch else results[0]))
+        told = [each.as_json() | {"status": "refused"} if isinstance(each, AgtmuxError) else each for each in results]
+        return _json(self._envelope({"results": told}))
 
     async def panes(self, request: Request) -> Response:
         with_agentless = request.query_params.get("all") in ("1", "true")
@@ -115,6 +115,8 @@ class _Api:
         return _json(self._envelope({"removed": request.path_params["name"]}))
 
     async def watch(self, request: Request) -> Response:
+        if request.method == "HEAD":
+            return Response(media_type="application/x-ndjson")
         return StreamingResponse(self._service.hub.watch(), media_type="application/x-ndjson")
 
     async def on_error(self, request: Request, error: Exception) -> Response:
@@ -170,9 +172,13 @@ def _too_large(size: int) -> AgtmuxError:
     )
 
 
-def _receipt(receipt: Receipt | None) -> dict[str, Any]:
-    if receipt is None:
-        raise LookupError("an event without its receipt")
+def _outcome(receipt: Receipt) -> dict[str, Any] | AgtmuxError:
+    if receipt.status == Outcome.STALE_RUNTIME:
+        return AgtmuxError(ErrorCode.RUNTIME_STALE, "that runtime has ended or never was; list the panes again")
+    return _told(receipt)
+
+
+def _told(receipt: Receipt) -> dict[str, Any]:
     return {
         "event_id": receipt.event_id,
         "status": receipt.status,

@@ -5,15 +5,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import functools
 import os
 import socket
-from collections.abc import Generator
+import stat
+from collections.abc import Callable, Generator
+from pathlib import Path
 
 import uvicorn
 from starlette.types import ASGIApp
 
+from agtmux import paths
+from agtmux.api.protocol import Protocol
 from agtmux.domain.errors import AgtmuxError, ErrorCode
-from agtmux.paths import private_directory
 
 _BACKLOG = 512
 # Long enough for a request under way, short enough for a logout.
@@ -21,8 +25,8 @@ _GRACE = 3
 
 
 def bind_socket(path: str) -> socket.socket:
-    """A listening socket of mode 0600. A socket nobody answers on any more is replaced."""
-    private_directory(os.path.dirname(path))
+    """A listening socket of mode 0600. A socket nobody answers on any more is replaced, anything else is kept."""
+    _prepare_directory(Path(path).parent)
     if _is_answered(path):
         raise AgtmuxError(
             ErrorCode.ALREADY_RUNNING,
@@ -32,16 +36,32 @@ def bind_socket(path: str) -> socket.socket:
     mask = os.umask(0o177)
     try:
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(path)
+            # Nobody's file is removed because AGTMUX_SOCKET happens to name it: bind will say that it is there.
+            if stat.S_ISSOCK(Path(path).lstat().st_mode):
+                Path(path).unlink()
         listener.bind(path)
         listener.listen(_BACKLOG)
     except OSError as error:
         listener.close()
-        raise AgtmuxError(ErrorCode.CONFIG, f"cannot listen on {path}: {error.strerror}") from None
+        why = "something else is there" if error.errno == errno.EADDRINUSE else error.strerror
+        raise AgtmuxError(
+            ErrorCode.CONFIG, f"cannot listen on {path}: {why}; move it away or set AGTMUX_SOCKET"
+        ) from None
     finally:
         os.umask(mask)
     listener.setblocking(False)
     return listener
+
+
+def _prepare_directory(folder: Path) -> None:
+    """Ours is made private. One that the user named is never changed: others may need it as it is."""
+    is_ours = folder == Path(paths.state_directory()) or folder.name == "agtmux"
+    if not is_ours and folder.is_dir() and stat.S_IMODE(folder.stat().st_mode) & 0o077:
+        raise AgtmuxError(
+            ErrorCode.CONFIG,
+            f"others may enter {folder}, where AGTMUX_SOCKET puts the socket; choose a directory of mode 0700",
+        )
+    paths.private_directory(str(folder))
 
 
 def _is_answered(path: str) -> bool:
@@ -73,10 +93,12 @@ class _Server(uvicorn.Server):
 
 
 class HttpServer:
-    def __init__(self, app: ASGIApp, listener: socket.socket) -> None:
+    def __init__(
+        self, app: ASGIApp, listener: socket.socket, on_refused: Callable[[AgtmuxError], None] = lambda _: None
+    ) -> None:
         config = uvicorn.Config(
             app,
-            http="httptools",
+            http=functools.partial(Protocol, on_refused=on_refused),  # type: ignore[arg-type]
             ws="websockets-sansio",
             lifespan="off",
             log_config=None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import signal
@@ -23,7 +24,9 @@ def run(options: Namespace) -> int:
     lock_path = os.path.join(paths.state_directory(), "agtmuxd.lock")
     pid = _holder(lock_path)
     if pid is not None:
-        os.kill(pid, signal.SIGTERM)
+        # It may have ended by itself in between.
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
         deadline = time.monotonic() + _LIMIT
         while _holder(lock_path) == pid:
             if time.monotonic() > deadline:

@@ -6,6 +6,7 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from importlib import import_module
+from io import TextIOWrapper
 
 from agtmux import __version__
 from agtmux.cli.commands import COMMANDS
@@ -22,20 +23,49 @@ _USAGE: Final = "usage: agtmux [--version] [--help] COMMAND …"
 def main(arguments: list[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     as_json = "--json" in words
+    # A terminal that knows no ▶ gets a question mark instead of a traceback.
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
     try:
-        return _run(words)
+        status = _flushed(_ended(words))
     except AgtmuxError as error:
-        return _report(error, as_json)
+        status = _report(error, as_json)
     except KeyboardInterrupt:
-        return 130
+        status = 130
     except BrokenPipeError:
         # Whoever read our output has enough; Python must not complain about it at exit either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        _discard_output()
+        status = 0
+    return status
 
 
 def agtmuxd() -> int:
     return main(["daemon", "run", *sys.argv[1:]])
+
+
+def _ended(words: list[str]) -> int:
+    try:
+        return _run(words)
+    except SystemExit as end:
+        # argparse's way to leave after --help.
+        return end.code if isinstance(end.code, int) else 0
+
+
+def _flushed(status: int) -> int:
+    """What was printed is out, or it is said why not."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        _discard_output()
+        raise AgtmuxError(ErrorCode.INTERNAL, f"the output could not be written: {error.strerror}") from None
+    return status
+
+
+def _discard_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(words: list[str]) -> int:
@@ -84,11 +114,16 @@ class _Parser(ArgumentParser):
 
 
 def _report(error: AgtmuxError, as_json: bool) -> int:
-    if as_json:
-        import json
+    try:
+        if as_json:
+            import json
 
-        print(json.dumps(error.as_json()))
-    print(f"agtmux: {error}", file=sys.stderr)
+            print(json.dumps(error.as_json()), flush=True)
+    except OSError:
+        _discard_output()
+    # Python prints to standard output what is meant for a standard error that is closed.
+    if sys.stderr is not None:
+        print(f"agtmux: {error}", file=sys.stderr)
     return error.exit_status
 
 

@@ -9,18 +9,23 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Final
+    from typing import Final, TextIO
 
 _STYLES: Final = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "magenta": "35"}
 
 
+def is_terminal(stream: TextIO | None) -> bool:
+    # None is a stream that was closed before Python began.
+    return stream is not None and stream.isatty()
+
+
 def wants_colour() -> bool:
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return is_terminal(sys.stdout) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def terminal_width() -> int | None:
     """None when nobody looks: a pipe gets every column whole."""
-    if not sys.stdout.isatty():
+    if not is_terminal(sys.stdout):
         return None
     try:
         return os.get_terminal_size(sys.stdout.fileno()).columns or None

@@ -7,6 +7,7 @@ import time
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
+from agtmux.cli.table import is_terminal
 from agtmux.client import Client
 
 # How long a demo that was just started may take until its agents have said something.
@@ -28,7 +29,7 @@ def run(options: Namespace) -> int:
         listing = _until_lively(client)
     if options.headless:
         return 0
-    if sys.stdout.isatty():
+    if is_terminal(sys.stdin) and is_terminal(sys.stdout):
         from agtmux.cli.live import show_live
 
         return show_live(client)

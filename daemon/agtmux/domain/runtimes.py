@@ -35,7 +35,8 @@ class Inhabitant:
 
     agent_type: str
     pid: int | None
-    started_at: Timestamp
+    # None where the system does not tell.
+    started_at: Timestamp | None
     agent_version: str | None = None
 
 
@@ -87,13 +88,14 @@ def derive_runtime_id(instance: PaneInstance, pane_epoch: int, agent_type: str, 
     return RuntimeId(hashlib.sha256(joined.encode()).hexdigest())
 
 
-def start_runtime(instance: PaneInstance, pane_epoch: int, seen: Inhabitant) -> Runtime:
+def start_runtime(instance: PaneInstance, pane_epoch: int, seen: Inhabitant, seen_at: Timestamp) -> Runtime:
+    started_at = seen_at if seen.started_at is None else seen.started_at
     return Runtime(
-        runtime_id=derive_runtime_id(instance, pane_epoch, seen.agent_type, seen.started_at),
+        runtime_id=derive_runtime_id(instance, pane_epoch, seen.agent_type, started_at),
         instance=instance,
         pane_epoch=pane_epoch,
         agent_type=seen.agent_type,
         pid=seen.pid,
-        started_at=seen.started_at,
+        started_at=started_at,
         agent_version=seen.agent_version,
     )

@@ -80,7 +80,7 @@ def apply(
     signals = dict(record.signals)
     if event.verdict is not None:
         signals[event.source] = Signal(event.source, event.event_type, key, event.verdict)
-    moved = replace(record, signals=signals, cursors={**record.cursors, event.source: key})
+    moved = Record(record.runtime, record.row, signals, {**record.cursors, event.source: key})
     return settle(moved, health=health, now=now, policy=policy), Outcome.APPLIED
 
 
@@ -90,7 +90,7 @@ def settle(record: Record, *, health: Health, now: Timestamp, policy: Policy) ->
         record.signals.values(), has_agent=record.runtime.has_agent, health=health, now=now, policy=policy
     )
     row = _row(record, resolution, now)
-    return record if row == record.row else replace(record, row=row)
+    return record if row == record.row else Record(record.runtime, row, record.signals, record.cursors)
 
 
 def begin(runtime: Runtime, *, after_version: int, health: Health, now: Timestamp, policy: Policy) -> Record:

@@ -93,7 +93,7 @@ def resolve(
         reason_code=decider.verdict.reason_code,
         confidence=confidence,
         source=decider.source,
-        attention=decider.verdict.attention or _shared_attention(decider, fresh),
+        attention=decider.verdict.attention or _shared_attention(decider, fresh, policy),
         decided_at=decider.seen_at,
         evidence=_chain(signals, roles),
     )
@@ -154,10 +154,13 @@ def _arbitrate(
     return told, told.verdict.confidence.lowered()
 
 
-def _shared_attention(decider: Signal, fresh: list[Signal]) -> Attention | None:
-    """A hook may know that the agent waits and the screen what for."""
-    same = (signal.verdict for signal in fresh if signal.verdict.state is decider.verdict.state)
-    return next((verdict.attention for verdict in same if verdict.attention), None)
+def _shared_attention(decider: Signal, fresh: list[Signal], policy: Policy) -> Attention | None:
+    """A hook may know that the agent waits and the screen what for. What an earlier moment asked is no answer."""
+    since = decider.seen_at - policy.same_moment
+    same = [each for each in fresh if each.verdict.state is decider.verdict.state and each.seen_at >= since]
+    knowing = [each for each in same if each.verdict.attention is not None]
+    newest = max(knowing, key=lambda each: (each.seen_at, each.source), default=None)
+    return None if newest is None else newest.verdict.attention
 
 
 def _demoted(resolution: Resolution, now: Timestamp, policy: Policy) -> Resolution:

@@ -118,8 +118,7 @@ def _encoded(value: "Any") -> bytes:
 def _open_locked(path: bytes, deadline: "Optional[float]") -> "Optional[int]":
     """An open and locked hook.jsonl, or None if others kept it until `deadline`."""
     while True:
-        # O_NONBLOCK: a FIFO in its place would hold the agent up for good.
-        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         fd = os.open(path, flags, 0o600)
         try:
             opened = os.fstat(fd)

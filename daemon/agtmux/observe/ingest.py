@@ -128,13 +128,17 @@ class Ingest:
         draft = Draft(self._world)
         try:
             receipts = await self._database.writer.write(lambda tx: self._process(tx, draft, group))
-        except AgtmuxError as error:
-            self.counts["refused_by_store"] += len(group)
+        except Exception as error:
+            # The writer has logged what it did not expect; whoever comes next still needs this task.
+            self.counts["failed"] += sum(map(_size, group))
+            expected = isinstance(error, AgtmuxError)
+            reported = error if expected else AgtmuxError(ErrorCode.INTERNAL, "agtmuxd failed at this; see its log")
             for _, future in group:
                 if not future.done():
-                    future.set_exception(error)
+                    future.set_exception(reported)
             return
-        awaited = {event.target_id for event_id, event in draft.pending.items() if event_id not in self._world.pending}
+        new = (event for event_id, event in draft.pending.items() if event_id not in self._world.pending)
+        awaited = {event.target_id for event in new if event.target_id is not None}
         changed = draft.publish()
         for (_, future), result in zip(group, receipts, strict=True):
             self.counts.update(receipt.status for receipt in result)
@@ -185,13 +189,16 @@ class Ingest:
 
     async def _retry_pending(self, tx: Transaction, draft: Draft, now: Timestamp) -> None:
         waiting = sorted(draft.pending.values(), key=lambda event: event.ingested_at)
+        bound: list[Event] = []
         for event in waiting:
             runtime, receipt = self._bind(draft, event, now)
             if runtime is not None:
-                known = await tables.known_event_keys(tx, [tables.event_key(runtime.runtime_id, event)])
-                self._apply(draft, replace(event, runtime_id=runtime.runtime_id), bool(known), now)
+                bound.append(replace(event, runtime_id=runtime.runtime_id))
             if receipt.status != "pending_bind":
                 self.counts[receipt.status] += 1
+        known = await tables.known(tx, [], [], [tables.event_key(event) for event in bound])
+        for event in bound:
+            self._apply(draft, event, known, now)
 
     async def _take_events(
         self,
@@ -201,33 +208,37 @@ class Ingest:
         results: list[list[Receipt]],
         now: Timestamp,
     ) -> None:
-        if not run:
-            return
-        known_ids = await tables.known_event_ids(tx, [event.event_id for _, event in run])
-        unbound = [tables.inbox_key(event) for _, event in run if event.runtime_id is None]
-        known_inbox = await tables.known_inbox_keys(tx, unbound)
-        bound: list[tuple[int, Event, Receipt | None]] = []
-        for index, event in run:
-            if event.event_id in known_ids or (event.runtime_id is None and tables.inbox_key(event) in known_inbox):
-                bound.append((index, event, Receipt(event.event_id, Outcome.DUPLICATE)))
-                continue
-            known_ids.add(event.event_id)
-            if event.runtime_id is None:
-                known_inbox.add(tables.inbox_key(event))
-                runtime, receipt = self._bind(draft, event, now)
-                if runtime is None:
-                    bound.append((index, event, receipt))
-                    continue
-                event = replace(event, runtime_id=runtime.runtime_id)
-            bound.append((index, event, None))
-        keys = [tables.event_key(event.runtime_id or "", event) for _, event, receipt in bound if receipt is None]
-        known = await tables.known_event_keys(tx, keys)
-        for index, event, receipt in bound:
-            if receipt is None:
-                key = tables.event_key(event.runtime_id or "", event)
-                receipt = self._apply(draft, event, key in known, now)
-                known.add(key)
-            results[index].append(receipt)
+        for start in range(0, len(run), tables.MAX_EVENTS_AT_ONCE):
+            part = run[start : start + tables.MAX_EVENTS_AT_ONCE]
+            placed = [(index, self._placed(draft, event)) for index, event in part]
+            known = await tables.known(
+                tx,
+                [event.event_id for _, event in part],
+                [tables.inbox_key(event) for _, event in part if event.runtime_id is None],
+                [tables.event_key(event) for _, event in placed if event.runtime_id is not None],
+            )
+            for (index, event), (_, likely) in zip(part, placed, strict=True):
+                results[index].append(self._take_event(draft, event, likely, known, now))
+
+    def _placed(self, draft: Draft, event: Event) -> Event:
+        """The event as it would be if it is bound to who is in its pane now."""
+        if event.runtime_id is not None or event.target_id is None or event.pane_id is None:
+            return event
+        record = draft.record((event.target_id, event.pane_id))
+        return event if record is None else replace(event, runtime_id=record.runtime.runtime_id)
+
+    def _take_event(self, draft: Draft, event: Event, likely: Event, known: tables.Known, now: Timestamp) -> Receipt:
+        if event.event_id in known.event_ids:
+            return Receipt(event.event_id, Outcome.DUPLICATE)
+        known.event_ids.add(event.event_id)
+        if event.runtime_id is not None:
+            return self._apply(draft, event, known, now)
+        inbox_key = tables.inbox_key(event)
+        if inbox_key in known.inbox_keys:
+            return Receipt(event.event_id, Outcome.DUPLICATE)
+        known.inbox_keys.add(inbox_key)
+        runtime, receipt = self._bind(draft, event, now)
+        return receipt if runtime is None else self._apply(draft, likely, known, now)
 
     def _bind(self, draft: Draft, event: Event, now: Timestamp) -> tuple[Runtime | None, Receipt]:
         """The runtime the event belongs to, with its inbox entry written down; or None and why."""
@@ -256,13 +267,16 @@ class Ingest:
         draft.inbox[event.event_id] = InboxEntry(event, "dropped_unbound", reason_code=reason)
         return None, Receipt(event.event_id, "dropped_unbound", reason_code=reason)
 
-    def _apply(self, draft: Draft, event: Event, duplicate: bool, now: Timestamp) -> Receipt:
+    def _apply(self, draft: Draft, event: Event, known: tables.Known, now: Timestamp) -> Receipt:
         record = draft.record_of(event.runtime_id) if event.runtime_id is not None else None
         if record is None:
             return Receipt(event.event_id, Outcome.STALE_RUNTIME, event.runtime_id)
         target = draft.target(record.runtime.target_id)
         if target is None:
             return Receipt(event.event_id, Outcome.STALE_RUNTIME, event.runtime_id)
+        key = tables.event_key(event)
+        duplicate = key in known.event_keys
+        known.event_keys.add(key)
         after, outcome = apply(record, event, duplicate=duplicate, health=target.health, now=now, policy=self._policy)
         if outcome in KEPT:
             draft.events.append(event)

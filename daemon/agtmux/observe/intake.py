@@ -59,7 +59,7 @@ class Envelope(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     pane_id: str | None = None
     pid: _Pid | None = None
     start_hint: str | None = None
-    raw_payload: msgspec.Raw | None = None
+    raw_payload: msgspec.Raw = msgspec.Raw(b"null")
 
 
 class HookRecord(msgspec.Struct, frozen=True):
@@ -152,7 +152,7 @@ class Intake:
         if envelope.source not in EXTERNAL_SOURCES or envelope.event_type in _RESERVED:
             raise _invalid(f"{envelope.source} events of type {envelope.event_type} are the daemon's own")
         runtime_id, target_id, pane_id = _whose(envelope)
-        payload = None if envelope.raw_payload is None else _payload(bytes(envelope.raw_payload))
+        payload = _payload(bytes(envelope.raw_payload))
         source, agent_type, verdict = self._read(envelope, payload)
         return Event(
             event_id=_storable(envelope.event_id),
@@ -231,20 +231,22 @@ def _stated(event_type: str, payload: object) -> Verdict:
     except ValueError:
         known = ", ".join(State)
         raise _invalid(f"{name[:40]!r} is not a state; known are {known}") from None
-    stated = _convert(StatedState, payload) if isinstance(payload, dict) else StatedState()
-    attention = stated.attention
+    stated: StatedState = _convert(StatedState, payload) if isinstance(payload, dict) else StatedState()
     return Verdict(
         state=state,
         reason_code=stated.reason_code or ("stated" if state is not State.UNKNOWN else Reason.UNSUPPORTED_SIGNAL),
         confidence=stated.confidence,
-        attention=attention
-        and Attention(
-            kind=attention.kind,
-            summary=Redacted(redact_text(attention.summary)[:200]),
-            detail=None if attention.detail is None else Redacted(redact_text(attention.detail)[:2_000]),
-            options=tuple(Redacted(redact_text(option)[:200]) for option in attention.options[:20]),
-        ),
+        attention=None if stated.attention is None else _attention(stated.attention),
         note=None if stated.note is None else Redacted(redact_text(stated.note)[:500]),
+    )
+
+
+def _attention(stated: StatedAttention) -> Attention:
+    return Attention(
+        kind=stated.kind,
+        summary=Redacted(redact_text(stated.summary)[:200]),
+        detail=None if stated.detail is None else Redacted(redact_text(stated.detail)[:2_000]),
+        options=tuple(Redacted(redact_text(option)[:200]) for option in stated.options[:20]),
     )
 
 

@@ -122,7 +122,7 @@ def read_snapshot(
                 Inhabitant(
                     agent_type=agent_type,
                     pid=None if dead else pid,
-                    started_at=taken_at if began is None else Timestamp(int(began * SECOND)),
+                    started_at=None if began is None else Timestamp(int(began * SECOND)),
                 ),
             ),
         )

@@ -9,20 +9,26 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import heapq
+import logging
 from typing import Final
 
 from agtmux.clock import Clock
 from agtmux.domain.durations import SECOND
+from agtmux.domain.errors import AgtmuxError
 from agtmux.domain.events import DEMOTION_DUE, STALE_DETECTED, Event, derive_dedupe_key
 from agtmux.domain.states import Source, State
 from agtmux.domain.timestamps import Timestamp
-from agtmux.engine.apply import Record
+from agtmux.engine.apply import Record, settle
 from agtmux.engine.resolve import next_change
 from agtmux.engine.transitions import Policy
 from agtmux.observe.ingest import ExpirePending, Ingest
 from agtmux.observe.intake import new_event_id
 from agtmux.observe.world import PaneKey, World
 
+_log = logging.getLogger(__name__)
+
+# When the store refuses, a full disk mostly, it is not asked again at once.
+_AGAIN: Final = 5 * SECOND
 # A machine that slept may wake with a long list; it need not wake for less than this.
 _LONGEST_SLEEP: Final = 60.0
 
@@ -33,7 +39,9 @@ class Reconciler:
         self._ingest = ingest
         self._clock = clock
         self._policy = policy
-        self._due: list[tuple[Timestamp, PaneKey]] = []
+        self._queue: list[tuple[Timestamp, PaneKey]] = []
+        # The moment each pane is queued for. A pane is queued again only for an earlier one.
+        self._planned: dict[PaneKey, Timestamp] = {}
         self._changed = asyncio.Event()
         ingest.on_change.append(self._plan)
         ingest.on_pending.append(lambda _: self._changed.set())
@@ -43,38 +51,57 @@ class Reconciler:
         while True:
             self._changed.clear()
             now = self._clock.now()
-            events = [event for key in self._take_due(now) if (event := self._event(key, now)) is not None]
-            if events:
-                await self._ingest.submit(tuple(events))
-            if self._oldest_pending_expired(now):
-                await self._ingest.submit(ExpirePending())
+            keys = self._take_due(now)
+            try:
+                events = tuple(event for key in keys if (event := self._event(key, now)) is not None)
+                if events:
+                    await self._ingest.submit(events)
+                if self._oldest_pending_expired(now):
+                    await self._ingest.submit(ExpirePending())
+                self._plan(keys)
+            except AgtmuxError as error:
+                _log.warning("what is due could not be written, it is tried again: %s", error.message)
+                for key in keys:
+                    self._put(key, Timestamp(now + _AGAIN))
+                await asyncio.sleep(_AGAIN / SECOND)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._changed.wait(), self._pause())
 
     def _plan(self, keys: set[PaneKey]) -> None:
         now = self._clock.now()
-        sooner = False
         for key in keys:
             record = self._world.records.get(key)
             moment = next_change(record.signals.values(), now, self._policy) if record is not None else None
             if moment is not None:
-                sooner |= not self._due or moment < self._due[0][0]
-                heapq.heappush(self._due, (moment, key))
-        if sooner:
+                self._put(key, moment)
+
+    def _put(self, key: PaneKey, moment: Timestamp) -> None:
+        if key in self._planned and self._planned[key] <= moment:
+            return
+        if not self._queue or moment < self._queue[0][0]:
             self._changed.set()
+        self._planned[key] = moment
+        heapq.heappush(self._queue, (moment, key))
 
     def _take_due(self, now: Timestamp) -> set[PaneKey]:
         keys = set()
-        while self._due and self._due[0][0] <= now:
-            keys.add(heapq.heappop(self._due)[1])
+        while self._queue and self._queue[0][0] <= now:
+            moment, key = heapq.heappop(self._queue)
+            if self._planned.get(key) == moment:
+                del self._planned[key]
+                keys.add(key)
         return keys
 
     def _event(self, key: PaneKey, now: Timestamp) -> Event | None:
-        record = self._world.records.get(key)
-        if record is None or record.row.state is State.UNKNOWN:
+        """What to say about the pane, or None if what it was queued for has been overtaken."""
+        record, target = self._world.records.get(key), self._world.targets.get(key[0])
+        if record is None or target is None:
             return None
-        event_type = DEMOTION_DUE if record.row.state is State.COMPLETED else STALE_DETECTED
-        return _due_event(record, event_type, now)
+        settled = settle(record, health=target.health, now=now, policy=self._policy)
+        if settled is record:
+            return None
+        is_demotion = (record.row.state, settled.row.state) == (State.COMPLETED, State.IDLE)
+        return _due_event(record, DEMOTION_DUE if is_demotion else STALE_DETECTED, now)
 
     def _oldest_pending_expired(self, now: Timestamp) -> bool:
         deadline = self._pending_deadline()
@@ -85,7 +112,7 @@ class Reconciler:
         return None if oldest is None else oldest + self._policy.pending_bind_ttl
 
     def _pause(self) -> float:
-        moments = [float(self._due[0][0])] if self._due else []
+        moments = [float(self._queue[0][0])] if self._queue else []
         if (deadline := self._pending_deadline()) is not None:
             moments.append(float(deadline + 1))
         if not moments:

@@ -63,11 +63,7 @@ class Hub:
         self._readers.add(reader)
         try:
             yield self._snapshot(reader)
-            while not self._closing:
-                await reader.wake.wait()
-                reader.wake.clear()
-                if self._closing:
-                    break
+            while await self._woken(reader):
                 if reader.overrun:
                     reader.overrun = False
                     yield self._line(reader, "reset")
@@ -80,6 +76,13 @@ class Hub:
             yield self._line(reader, "reset")
         finally:
             self._readers.discard(reader)
+
+    async def _woken(self, reader: _Reader) -> bool:
+        """True when there is something to say, False when the daemon goes."""
+        if not self._closing:
+            await reader.wake.wait()
+            reader.wake.clear()
+        return not self._closing
 
     def _snapshot(self, reader: _Reader) -> bytes:
         reader.shown.clear()

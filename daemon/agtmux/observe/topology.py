@@ -48,7 +48,7 @@ async def _see(
     target = draft.target(topology.target_id)
     if target is None:
         raise LookupError(f"no target {topology.target_id}")
-    runtime = start_runtime(instance, epoch, seen.inhabitant)
+    runtime = start_runtime(instance, epoch, seen.inhabitant, topology.taken_at)
     draft.started.append(runtime)
     draft.records[key] = begin(runtime, after_version=after_version, health=target.health, now=now, policy=policy)
 

@@ -60,6 +60,8 @@ class Database:
             raise store_error(error, self.path) from error
 
     async def close(self) -> None:
-        await self.writer.stop()
-        await self._reading.close()
-        await self._writing.close()
+        try:
+            await self.writer.stop()
+        finally:
+            await self._reading.close()
+            await self._writing.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,8 +22,10 @@ from agtmux.store.writer import Transaction
 EventKey = tuple[str, str, str]
 InboxKey = tuple[str, str, str, str]
 
-# Well below SQLite's limit of 32,766 variables in a statement.
-_KEYS_PER_QUERY = 2_000
+_EVENT_KEY = ("runtime_id", "source", "dedupe_key")
+_INBOX_KEY = ("target_id", "pane_id", "source", "dedupe_key")
+# An event asks with at most nine variables, and SQLite takes 32,766 in a statement.
+MAX_EVENTS_AT_ONCE = 3_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,39 +36,51 @@ class InboxEntry:
     reason_code: str | None = None
 
 
-def event_key(runtime_id: str, event: Event) -> EventKey:
-    return runtime_id, str(event.source), event.dedupe_key
+def event_key(event: Event) -> EventKey:
+    return str(event.runtime_id), event.source.value, event.dedupe_key
 
 
 def inbox_key(event: Event) -> InboxKey:
-    return str(event.target_id), str(event.pane_id), str(event.source), event.dedupe_key
+    return str(event.target_id), str(event.pane_id), event.source.value, event.dedupe_key
 
 
-async def known_event_keys(tx: Transaction, keys: Iterable[EventKey]) -> set[EventKey]:
-    return await _known(tx, "events", ("runtime_id", "source", "dedupe_key"), list(keys))
+@dataclass(slots=True)
+class Known:
+    """Of the identities asked for, those the store has seen before."""
+
+    event_ids: set[str]
+    inbox_keys: set[InboxKey]
+    event_keys: set[EventKey]
 
 
-async def known_inbox_keys(tx: Transaction, keys: Iterable[InboxKey]) -> set[InboxKey]:
-    return await _known(tx, "event_inbox", ("target_id", "pane_id", "source", "dedupe_key"), list(keys))
-
-
-async def known_event_ids(tx: Transaction, ids: Iterable[str]) -> set[str]:
-    """Of both tables: an id that comes twice is the same event, whatever else it says."""
-    keys = [(each,) for each in ids]
-    kept = await _known(tx, "events", ("event_id",), keys)
-    waiting = await _known(tx, "event_inbox", ("inbox_id",), keys)
-    return {key[0] for key in kept | waiting}
-
-
-async def _known(tx: Transaction, table: str, columns: tuple[str, ...], keys: list[Any]) -> set[Any]:
-    found: set[Any] = set()
-    names = ", ".join(columns)
-    one = "(" + ", ".join("?" * len(columns)) + ")"
-    for start in range(0, len(keys), _KEYS_PER_QUERY):
-        chunk = keys[start : start + _KEYS_PER_QUERY]
-        values = ", ".join([one] * len(chunk))
-        sql = f"SELECT {names} FROM {table} WHERE ({names}) IN (VALUES {values})"
-        found.update(await tx.fetch(sql, [part for key in chunk for part in key]))
+async def known(
+    tx: Transaction, event_ids: Sequence[str], inbox_keys: Sequence[InboxKey], event_keys: Sequence[EventKey]
+) -> Known:
+    """One question for all: every trip to the database thread costs as much as twenty rows."""
+    ids: list[tuple[str]] = [(event_id,) for event_id in event_ids]
+    questions = (
+        ("0, event_id, '', '', ''", "events", ("event_id",), ids),
+        ("0, inbox_id, '', '', ''", "event_inbox", ("inbox_id",), ids),
+        ("1, target_id, pane_id, source, dedupe_key", "event_inbox", _INBOX_KEY, inbox_keys),
+        ("2, runtime_id, source, dedupe_key, ''", "events", _EVENT_KEY, event_keys),
+    )
+    parts: list[str] = []
+    parameters: list[str] = []
+    for columns, table, key_columns, keys in questions:
+        if keys:
+            one = "(" + ", ".join("?" * len(key_columns)) + ")"
+            values = ", ".join([one] * len(keys))
+            parts.append(f"SELECT {columns} FROM {table} WHERE ({', '.join(key_columns)}) IN (VALUES {values})")
+            parameters += [part for key in keys for part in key]
+    found = Known(set(), set(), set())
+    for kind, *key in await tx.fetch(" UNION ALL ".join(parts), parameters) if parts else ():
+        match kind:
+            case 0:
+                found.event_ids.add(key[0])
+            case 1:
+                found.inbox_keys.add((key[0], key[1], key[2], key[3]))
+            case _:
+                found.event_keys.add((key[0], key[1], key[2]))
     return found
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import sqlite3
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
@@ -17,6 +18,8 @@ import aiosqlite
 
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.store.errors import store_error
+
+_log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Parameters = Sequence[str | int | None]
@@ -49,6 +52,7 @@ class Writer:
         self._task: asyncio.Task[None] | None = None
         self.commits = 0
         self.failures = 0
+        self.last_failed = False
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._run(), name="store-writer")
@@ -78,48 +82,47 @@ class Writer:
             await self._commit([entry for entry in group if entry is not None])
 
     async def _commit(self, group: list[tuple[Job[Any], asyncio.Future[Any]]]) -> None:
-        done: list[tuple[asyncio.Future[Any], Any]] = []
+        outcomes: list[Any]
         try:
             await self._connection.execute("BEGIN IMMEDIATE")
-            for job, future in group:
-                try:
-                    done.append((future, await self._in_savepoint(job)))
-                except AgtmuxError as error:
-                    _fail(future, error)
+            if len(group) == 1:
+                # Alone in its transaction a job needs no savepoint, and each is a trip to the thread.
+                outcomes = [await group[0][0](Transaction(self._connection))]
+            else:
+                outcomes = [await self._in_savepoint(job) for job, _ in group]
             await self._connection.execute("COMMIT")
-        except (sqlite3.Error, OSError) as error:
-            self.failures += 1
+            self.commits += 1
+            self.last_failed = False
+        except Exception as error:
+            # Whatever a job did wrong, the next ones still need their writer.
             with contextlib.suppress(sqlite3.Error):
                 await self._connection.execute("ROLLBACK")
-            reported = store_error(error, self._path) if isinstance(error, sqlite3.Error) else error
-            for _, future in group:
-                _fail(future, reported)
-            return
-        except BaseException as error:
-            with contextlib.suppress(sqlite3.Error):
-                await self._connection.execute("ROLLBACK")
-            for _, future in group:
-                _fail(future, error)
-            raise
-        self.commits += 1
-        for future, result in done:
-            if not future.done():
-                future.set_result(result)
+            self.last_failed = isinstance(error, sqlite3.Error)
+            self.failures += self.last_failed
+            outcomes = [self._reported(error)] * len(group)
+        for (_, future), outcome in zip(group, outcomes, strict=True):
+            if future.done():
+                continue
+            if isinstance(outcome, Exception):
+                future.set_exception(outcome)
+            else:
+                future.set_result(outcome)
 
-    async def _in_savepoint(self, job: Job[T]) -> T:
+    async def _in_savepoint(self, job: Job[T]) -> T | Exception:
+        """What the job returned, or the error that undid it and nothing else."""
         await self._connection.execute("SAVEPOINT job")
         try:
             result = await job(Transaction(self._connection))
-        except sqlite3.IntegrityError as error:
+        except Exception as error:
+            # Where SQLite has given the whole transaction up, this raises too and all jobs hear of it.
             await self._connection.execute("ROLLBACK TO job")
-            raise store_error(error, self._path) from error
-        except AgtmuxError:
-            await self._connection.execute("ROLLBACK TO job")
-            raise
+            return self._reported(error)
         await self._connection.execute("RELEASE job")
         return result
 
-
-def _fail(future: asyncio.Future[Any], error: BaseException) -> None:
-    if not future.done():
-        future.set_exception(error)
+    def _reported(self, error: Exception) -> Exception:
+        if isinstance(error, sqlite3.Error):
+            return store_error(error, self._path)
+        if not isinstance(error, AgtmuxError):
+            _log.error("a write failed", exc_info=error)
+        return error

@@ -11,10 +11,11 @@ import string
 from pathlib import Path
 
 import pytest
-from agtmux.domain import redact
-from agtmux.domain.redact import MARK, MAX_DEPTH, Redacted, is_secret_name, redact_text, redact_value
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
+
+from agtmux.domain import redact
+from agtmux.domain.redact import MARK, MAX_DEPTH, Redacted, is_secret_name, redact_text, redact_value
 
 ALNUM = "aB3dE6gH9jK2mN5pQ8rS1tU4vW7xY0zA3bC6dE9f"  # 40 characters, like most provider tokens
 PEM_BODY = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7\nVJTUt9Us8cKjMzEfYyjiWA4R4\n"
@@ -36,7 +37,8 @@ PLANTED = [
     ("gitlab", "glpat-x7Yz_Ab3dEfGh1jKlMnO", f"glpat-{MARK}"),
     ("slack", "xoxb-123456789012-abcdefghij", f"xoxb-{MARK}"),
     ("slack-app", "xapp-1-A0B1C2-123456-abcdef", f"xapp-{MARK}"),
-    ("slack-hook", "https://hooks.slack.com/services/T01ABC/B02DEF/xYz123", f"https://hooks.slack.com/services/{MARK}"),
+    ("slack-hook", "https://hooks.slack.com/services/T01ABC/B02DEF/xYz123",
+     f"https://hooks.slack.com/services/{MARK}"),
     ("aws-id", "id AKIAIOSFODNN7EXAMPLE used", f"id AKIA{MARK} used"),
     ("aws-session-id", "ASIAIOSFODNN7EXAMPLE", f"ASIA{MARK}"),
     ("google", f"AIza{ALNUM[:35]}", f"AIza{MARK}"),
@@ -64,7 +66,8 @@ PLANTED = [
     ("authorization-curl", "curl -H 'Authorization: Bearer hunter' https://x.dev",
      f"curl -H 'Authorization: Bearer {MARK}' https://x.dev"),
     ("authorization-code", 'h["Authorization"] = "Bearer hunter"', f'h["Authorization"] = "Bearer {MARK}"'),
-    ("authorization-call", 'req.set("Authorization", "Bearer hunter")', f'req.set("Authorization", "Bearer {MARK}")'),
+    ("authorization-call", 'req.set("Authorization", "Bearer hunter")',
+     f'req.set("Authorization", "Bearer {MARK}")'),
     ("proxy-authorization", "Proxy-Authorization: Basic hunter", f"Proxy-Authorization: Basic {MARK}"),
     ("x-api-key", 'curl -H "x-api-key: hunter" x.dev', f'curl -H "x-api-key: {MARK}" x.dev'),
     ("cookie", "Cookie: sid=hunter; theme=dark\nHost: x", f"Cookie: {MARK}\nHost: x"),
@@ -78,7 +81,8 @@ PLANTED = [
      f"-----BEGIN RSA PRIVATE KEY-----{MARK}-----END RSA PRIVATE KEY-----\nnext"),
     ("pem-truncated", f"cat k\n-----BEGIN OPENSSH PRIVATE KEY-----\n{PEM_BODY}",
      f"cat k\n-----BEGIN OPENSSH PRIVATE KEY-----{MARK}"),
-    ("pem-headless", f"$ tail k:\n{PEM_BODY}-----END PRIVATE KEY-----", f"$ tail k:{MARK}-----END PRIVATE KEY-----"),
+    ("pem-headless", f"$ tail k:\n{PEM_BODY}-----END PRIVATE KEY-----",
+     f"$ tail k:{MARK}-----END PRIVATE KEY-----"),
     ("pem-escaped", "-----BEGIN PRIVATE KEY-----\\nMIIEvQIB\\n-----END PRIVATE KEY-----\\n",
      f"-----BEGIN PRIVATE KEY-----{MARK}-----END PRIVATE KEY-----\\n"),
     ("pem-numbered", "1→-----BEGIN EC PRIVATE KEY-----\n2→MIIEvQIB\n3→-----END EC PRIVATE KEY-----",
@@ -113,7 +117,8 @@ PLANTED = [
     ("json", '{"password": "hun\\"ter", "user": "me"}', f'{{"password": "{MARK}", "user": "me"}}'),
     ("json-number", '{"password":12345,"user":"me"}', f'{{"password":{MARK},"user":"me"}}'),
     ("json-list", '{"passwords": ["a", "b"], "n": 1}', f'{{"passwords": {MARK}, "n": 1}}'),
-    ("json-escaped", '{\\"password\\": \\"hun\\\\\\"ter\\", \\"u\\": 1}', f'{{\\"password\\": \\"{MARK}\\", \\"u\\": 1}}'),
+    ("json-escaped", '{\\"password\\": \\"hun\\\\\\"ter\\", \\"u\\": 1}',
+     f'{{\\"password\\": \\"{MARK}\\", \\"u\\": 1}}'),
     ("json-aws", '"SecretAccessKey": "wJalr/XUt"', f'"SecretAccessKey": "{MARK}"'),
     ("yaml", "db:\n  password: correct horse\n  user: me", f"db:\n  password: {MARK}\n  user: me"),
     ("yaml-block", "password: |\n  line one\n  line two\nuser: me", f"password: {MARK}\nuser: me"),
@@ -127,7 +132,13 @@ PLANTED = [
     ("ruby", "'password' => 'hunter'", f"'password' => '{MARK}'"),
     ("sql", "ALTER USER me SET PASSWORD = 'it''s'", f"ALTER USER me SET PASSWORD = '{MARK}'"),
     ("azure", "AccountName=a;AccountKey=hunter==;x", f"AccountName=a;AccountKey={MARK}"),
-    ("kubernetes", "kind: Secret\ndata:\n  foo: aHVudGVy\nmeta: x", f"kind: Secret\ndata:\n  foo: {MARK}\nmeta: x"),
+    ("kubernetes", "kind: Secret\ndata:\n  foo: aHVudGVy\nmeta: x",
+     f"kind: Secret\ndata:\n  foo: {MARK}\nmeta: x"),
+    ("kubernetes-json", '{"kind": "Secret", "data": {"foo": "aHVudGVy"}}',
+     f'{{"kind": "Secret", "data": {MARK}}}'),
+    ("docker-config", '{"auths": {"r.dev": {"auth": "bWU6aHVudGVy"}}}',
+     f'{{"auths": {{"r.dev": {{"auth": "{MARK}"}}}}}}'),
+    ("gh-secret", "gh secret set NAME --body hunter", f"gh secret set NAME --body {MARK}"),
     ("kubeconfig", "    client-key-data: aHVudGVy", f"    client-key-data: {MARK}"),
     ("prompt", "my password is hunter2, log in", f"my password is {MARK} log in"),
     ("markdown", "**Password:** hunter", f"**Password:** {MARK}"),
@@ -141,13 +152,15 @@ PLANTED = [
     ("sshpass", "sshpass -p 'hun ter' ssh me@host", f"sshpass -p '{MARK}' ssh me@host"),
     ("docker-login", "docker login -u me -p hunter reg.dev", f"docker login -u me -p {MARK} reg.dev"),
     ("sudo", "echo hunter | sudo -S apt install x", f"echo {MARK} | sudo -S apt install x"),
-    ("password-stdin", "echo 'hunter' | docker login --password-stdin", f"echo '{MARK}' | docker login --password-stdin"),
+    ("password-stdin", "echo 'hunter' | docker login --password-stdin",
+     f"echo '{MARK}' | docker login --password-stdin"),
     ("openssl", "openssl rsa -passin pass:hunter -in k", f"openssl rsa -passin pass:{MARK} -in k"),
     ("redis-cli", "redis-cli -h c -a hunter ping", f"redis-cli -h c -a {MARK} ping"),
     ("kubectl-literal", "kubectl create secret generic s --from-literal=foo=hunter",
      f"kubectl create secret generic s --from-literal=foo={MARK}"),
     ("netrc", "machine git.dev login me password hunter", f"machine git.dev login me password {MARK}"),
-    ("netrc-lines", "machine git.dev\nlogin me\npassword hunter\n", f"machine git.dev\nlogin me\npassword {MARK}\n"),
+    ("netrc-lines", "machine git.dev\nlogin me\npassword hunter\n",
+     f"machine git.dev\nlogin me\npassword {MARK}\n"),
 ]  # fmt: skip
 
 MUST_SURVIVE = [
@@ -238,29 +251,34 @@ def test_result_carries_the_type_the_store_demands() -> None:
     assert redact_text(once) is once
 
 
-@pytest.mark.parametrize(
-    "name",
-    """token access_token accessToken api_key apiKey x-api-key API_KEY APIKey apikey secret client_secret password
-    passwd pwd passphrase authorization Authorization Proxy-Authorization cookie set-cookie Set-Cookie credential
-    credentials private_key privateKey access_key AWS_SECRET_ACCESS_KEY secretAccessKey session_token bearer jwt
-    DB_PASS db_pass PGPASSWORD refresh_token id_token csrfToken secrets passwords api_keys SECRET_KEY_BASE
-    client-key-data STRIPE_SECRET _authToken _auth GITHUB_TOKEN2 password_hash""".split(),
-)
+SECRET_NAMES = """
+token access_token accessToken api_key apiKey x-api-key API_KEY APIKey apikey secret client_secret
+password passwd pwd passphrase authorization Authorization Proxy-Authorization cookie set-cookie
+Set-Cookie credential credentials private_key privateKey access_key AWS_SECRET_ACCESS_KEY
+secretAccessKey session_token bearer jwt DB_PASS db_pass PGPASSWORD refresh_token id_token csrfToken
+secrets passwords api_keys SECRET_KEY_BASE client-key-data STRIPE_SECRET _authToken _auth
+GITHUB_TOKEN2 password_hash
+"""
+HARMLESS_NAMES = """
+max_tokens maxTokens token_count tokenCount input_tokens output_tokens tokens session_id sessionId
+tool_name permission_mode key keys keyboard primary_key primaryKey author authors authority auth
+public_key tokenizer token_type secretary cookiecutter passwordless passed passes compass OLDPWD
+token_limit total_tokens monkey password_file credential_helper secret_name cache_read_input_tokens
+transcript_path hotkey sort_key
+"""
+
+
+@pytest.mark.parametrize("name", SECRET_NAMES.split())
 def test_secret_name_is_known_in_every_spelling(name: str) -> None:
     assert is_secret_name(name)
     assert redact_value({"a": [{name: {"b": ["hunter", 5]}}]}) == {"a": [{name: MARK}]}
 
 
-@pytest.mark.parametrize(
-    "name",
-    """max_tokens maxTokens token_count tokenCount input_tokens output_tokens tokens session_id sessionId tool_name
-    permission_mode key keys keyboard primary_key primaryKey author authors authority auth public_key tokenizer
-    token_type secretary cookiecutter passwordless passed passes compass OLDPWD token_limit total_tokens monkey
-    password_file credential_helper secret_name cache_read_input_tokens transcript_path hotkey sort_key""".split(),
-)
+@pytest.mark.parametrize("name", HARMLESS_NAMES.split())
 def test_harmless_name_keeps_its_value(name: str) -> None:
     assert not is_secret_name(name)
-    assert redact_value({name: ["hunter", 5], "b": {"token": 1}}) == {name: ["hunter", 5], "b": {"token": MARK}}
+    left = redact_value({name: ["hunter", 5], "b": {"token": 1}})
+    assert left == {name: ["hunter", 5], "b": {"token": MARK}}
 
 
 @pytest.mark.parametrize("secret", ["hunter", "", 5, 5.5, True, None, ["hunter"], {"a": {"b": "hunter"}}])
@@ -274,13 +292,14 @@ def test_value_under_a_secret_name_goes_whatever_its_type(secret: object) -> Non
         ({"name": "Authorization", "value": "hunter"}, {"name": "Authorization", "value": MARK}),
         ({"value": "hunter", "name": "DB_PASSWORD"}, {"value": MARK, "name": "DB_PASSWORD"}),
         ({"key": "x-api-key", "value": ["hunter"]}, {"key": "x-api-key", "value": MARK}),
-        ({"name": "Accept", "value": "text/html", "pwd": "x"}, {"name": "Accept", "value": "text/html", "pwd": MARK}),
+        ({"name": "Accept", "value": "text", "pwd": "x"}, {"name": "Accept", "value": "text", "pwd": MARK}),
         (["Cookie", "hunter"], ["Cookie", MARK]),
         (["tool", "--password", "hunter", "x"], ["tool", "--password", MARK, "x"]),
         (["tool", "--token=hunter", "x"], ["tool", f"--token={MARK}", "x"]),
         (["curl", "-s", "-u", "me:hunter", "x"], ["curl", "-s", "-u", f"me:{MARK}", "x"]),
         (["sshpass", "-p", "hunter", "ssh"], ["sshpass", "-p", MARK, "ssh"]),
         (["bash", "-lc", "A_TOKEN=hunter run"], ["bash", "-lc", f"A_TOKEN={MARK} run"]),
+        (["tool", "-m", "password: correct horse"], ["tool", "-m", f"password: {MARK}"]),
         (["password", "user", "email"], ["password", "user", "email"]),
         ({"auths": {"reg.dev": {"auth": "aHVudGVy"}}}, {"auths": {"reg.dev": {"auth": MARK}}}),
         ({"auth": {"type": "oauth"}, "a": "sk-"}, {"auth": {"type": "oauth"}, "a": "sk-"}),
@@ -326,13 +345,17 @@ def test_what_is_not_json_is_refused_instead_of_passed_on(value: object) -> None
 
 MEGABYTE = 1_000_000
 ADVERSARIAL = [
-    "a", "eyJ", "eyJa.", "eyJaaaaaaaa.", "-----BEGIN", "-----BEGIN PRIVATE KEY-----\n", "-----END PRIVATE KEY-----", "password=",
-    "password: ", "password ", '"', "\\", "'\\''", '"\\"', '\\"', 'password="', "password='\\", '"password":[', '"password":{"',
-    'password="\n', "password=\\\"", "--token ", "token is ", "key", "key_", "://", "://a:", "redis://a:", "https://a:b@", "@",
-    "sk-", "sk-a-", "gh", "ghp_", "curl -u ", "curl -b a=", "mysql -", "mysql -p", "docker login ", "docker login -p ", "echo ",
-    "echo a|", "machine ", "machine a password ", "login ", "bearer ", "Bearer ", "basic ", "basic a", "?key=", "&sig=",
-    "kind: secret\ndata:\n  a: b\n", "data:\n", " ", "\n", "\npassword: |\n ", "AKIA", "1:AA", "xox", "SG.a", "Authorization: ",
-    "cookie: a=b;", "secret set a ", "--from-literal=", "<password>", "password: str", "[redacted]", "\u0130", "_", "-", ".",
+    "a", "eyJ", "eyJa.", "eyJaaaaaaaa.", "-----BEGIN", "-----BEGIN PRIVATE KEY-----\n",
+    "-----END PRIVATE KEY-----", "password=", "password: ", "password ", '"', "\\", "'\\''", '"\\"', '\\"',
+    'password="', "password='\\", '"password":[', '"password":{"', 'password="\n', 'password=\\"',
+    "--token ", "token is ", "key", "key_", "://", "://a:", "redis://a:", "https://a:b@", "@", "sk-",
+    "sk-a-", "gh", "ghp_", "curl -u ", "curl -b a=", "mysql -", "mysql -p", "docker login ",
+    "docker login -p ", "echo ", "echo a|", "machine ", "machine a password ", "login ", "bearer ",
+    "Bearer ", "basic ", "basic a", "?key=", "&sig=", "kind: secret\ndata:\n  a: b\n", "data:\n", " ", "\n",
+    "\npassword: |\n ", "AKIA", "1:AA", "xox", "SG.a", "Authorization: ", "cookie: a=b;", "secret set a ",
+    "--from-literal=", "<password>", "password: str", "[redacted]", "\u0130", "_", "-", ".", "token:a(",
+    "password=$(", "pwd=/", "token: |\n ", ">" * 90 + "password=x y ", '"data": {', '"cookie",',
+    "token: a ",
 ]  # fmt: skip
 
 
@@ -346,7 +369,8 @@ def test_a_hostile_megabyte_takes_no_more_than_seconds(unit: str) -> None:
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=30)
 STRONG = st.text(string.ascii_letters + string.digits, min_size=40, max_size=60)
-PRINTABLE = st.text(string.ascii_letters + string.digits + "!#%&()*+,./:;<=>?@[]^_{|}~-", min_size=12, max_size=30)
+UNQUOTED = string.ascii_letters + string.digits + "!#%&()*+,./:;<=>?@[]^_{|}~-"
+PRINTABLE = st.text(UNQUOTED, min_size=12, max_size=30)
 ANYTHING = st.text(string.printable + "äß→🔑", min_size=12, max_size=30)
 
 
@@ -398,9 +422,10 @@ CLASSES = {
 def planted(draw: st.DrawFn) -> tuple[str, str]:
     """A text with a secret in it, and the secret."""
     form, alphabet = CLASSES[draw(st.sampled_from(sorted(CLASSES)))]
-    secret = draw(alphabet.filter(is_telling))
+    secret = draw(alphabet.filter(lambda secret: is_telling(secret) and trace(secret) not in form))
     before, after = (draw(WORDS.filter(lambda text: trace(secret) not in text)) for _ in range(2))
-    return before + draw(st.sampled_from([" ", "\n", "\t"])) + form.format(secret) + draw(st.sampled_from([" ", "\n"])) + after, secret
+    gaps = draw(st.sampled_from([" ", "\n", "\t"])), draw(st.sampled_from([" ", "\n"]))
+    return before + gaps[0] + form.format(secret) + gaps[1] + after, secret
 
 
 def assert_gone(secret: str, written: str) -> None:
@@ -418,7 +443,9 @@ def test_planted_secret_is_never_found_in_text(case: tuple[str, str]) -> None:
 
 @given(planted(), st.integers(1, 3), st.booleans())
 @settings(max_examples=600, deadline=None)
-def test_planted_secret_is_never_found_in_json_inside_json(case: tuple[str, str], levels: int, ascii_only: bool) -> None:
+def test_planted_secret_is_never_found_in_json_inside_json(
+    case: tuple[str, str], levels: int, ascii_only: bool
+) -> None:
     text, secret = case
     value: object = {"tool_input": {"command": text}}
     for _ in range(levels):
@@ -426,16 +453,23 @@ def test_planted_secret_is_never_found_in_json_inside_json(case: tuple[str, str]
     assert_gone(secret, json.dumps(redact_value(value), ensure_ascii=False))
 
 
-@given(planted(), st.recursive(WORDS | st.integers() | st.none(), lambda v: st.lists(v, max_size=3) | st.dictionaries(WORDS, v, max_size=3)))
+@given(
+    planted(),
+    st.recursive(
+        WORDS | st.integers() | st.none(),
+        lambda value: st.lists(value, max_size=3) | st.dictionaries(WORDS, value, max_size=3),
+    ),
+)
 @settings(max_examples=300, deadline=None)
 def test_planted_secret_is_never_found_in_nested_json(case: tuple[str, str], around: object) -> None:
     text, secret = case
+    assume(trace(secret) not in json.dumps(around, ensure_ascii=False))
     value = redact_value({"a": [around, {"b": text, text: [around, text]}]})
     assert_gone(secret, json.dumps(value, ensure_ascii=False))
 
 
 @given(
-    st.sampled_from(["password", "apiKey", "client_secret", "GITHUB_TOKEN", "x-api-key", "db-password", "privateKey"]),
+    st.sampled_from(["password", "apiKey", "client_secret", "GITHUB_TOKEN", "x-api-key", "privateKey"]),
     ANYTHING.filter(is_telling),
     WORDS,
     st.integers(0, 3),
@@ -458,7 +492,8 @@ def test_any_string_under_a_secret_name_is_gone_at_every_level_of_escaping(
     assert '"after' in written.replace("\\", ""), "what follows the secret was lost"
 
 
-SNIPPETS = st.sampled_from([row[1] for row in PLANTED] + MUST_SURVIVE + ADVERSARIAL + [MARK, '"', "'", "\\", "\n", " "])
+PIECES = [MARK, '"', "'", "\\", "\n", " "]
+SNIPPETS = st.sampled_from([row[1] for row in PLANTED] + MUST_SURVIVE + ADVERSARIAL + PIECES)
 
 
 @given(st.lists(SNIPPETS | WORDS, max_size=8).map("".join))
@@ -478,5 +513,5 @@ def test_base64_of_a_private_key_is_no_way_around(body: str, padding: int) -> No
 
 def test_module_imports_nothing_but_re() -> None:
     tree = ast.parse(Path(redact.__file__).read_text(encoding="utf-8"), feature_version=(3, 8))
-    imported = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))}
-    assert imported == {"import re", "from __future__ import annotations"}
+    imports = [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
+    assert {ast.unparse(node) for node in imports} == {"import re", "from __future__ import annotations"}

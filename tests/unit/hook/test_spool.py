@@ -13,6 +13,7 @@ import threading
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -145,6 +146,12 @@ def test_a_large_payload_is_left_out_and_its_event_kept(tmp_path, size):
     else:
         assert record["payload"] is None
         assert record["omitted_bytes"] == len(payload)
+
+
+@pytest.mark.parametrize("payload", ["[NaN]", "[-Infinity]", "[1e999]", r'["\ud800"]', r'{"\udc00": 1}', "\x00"])
+def test_a_record_is_json_to_any_reader(tmp_path, payload):
+    append(tmp_path, "1", payload.encode())
+    assert msgspec.json.decode(spooled(tmp_path))["event_id"] == "1"
 
 
 def test_borrowed_alarm_is_given_back(tmp_path):

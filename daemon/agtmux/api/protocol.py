@@ -1,0 +1,114 @@
+"""What uvicorn leaves open of HTTP: requests that are none, never end, or come when the daemon goes.
+
+Each is answered in the one error shape and counted like any other refusal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any, Final
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+
+from agtmux.domain.errors import AgtmuxError, ErrorCode
+
+# A head is a few hundred bytes over a local socket: what takes longer, or more, is not one of ours.
+HEAD_TIME_LIMIT: Final = 5.0
+HEAD_BYTES_LIMIT: Final = 65_536
+
+
+class Protocol(HttpToolsProtocol):
+    """One connection."""
+
+    def __init__(self, *arguments: Any, on_refused: Callable[[AgtmuxError], None], **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._on_refused = on_refused
+        self._in_head = False
+        self._head_bytes = 0
+        self._head_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._expect_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._cancel_timer()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.transport.is_closing():
+            return
+        if self._in_head:
+            self._head_bytes += len(data)
+            if self._head_bytes > HEAD_BYTES_LIMIT and not self._is_answering():
+                self._refuse(
+                    AgtmuxError(ErrorCode.TOO_LARGE, f"the request's head is longer than {HEAD_BYTES_LIMIT} bytes")
+                )
+                return
+        # A request that came whole, as ours do, needs no timer.
+        if self._head_timer is None and (self._in_head or not self._is_answering()):
+            self._expect_head()
+
+    def on_message_begin(self) -> None:
+        self._in_head = True
+        self._head_bytes = 0
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        self._in_head = False
+        self._cancel_timer()
+        super().on_headers_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        if self._is_answering() and (self.pipeline or self.cycle.response_started):
+            # One answer cannot be written into another.
+            self.transport.close()
+            return
+        self._refuse(AgtmuxError(ErrorCode.USAGE, "this is not an HTTP/1.1 request; the socket speaks nothing else"))
+
+    def shutdown(self) -> None:
+        if self._is_answering() and self.cycle.more_body and not self.cycle.response_started:
+            # What has not come by now would only hold the end up.
+            self._refuse(AgtmuxError(ErrorCode.DAEMON_UNAVAILABLE, "the daemon is stopping; try again in a moment"))
+            return
+        super().shutdown()
+
+    def _is_answering(self) -> bool:
+        # uvicorn's annotation leaves out that there is none before the first request.
+        cycle: RequestResponseCycle | None = self.cycle
+        return cycle is not None and not cycle.response_complete
+
+    def _expect_head(self) -> None:
+        self._head_timer = self.loop.call_later(HEAD_TIME_LIMIT, self._head_is_late)
+
+    def _cancel_timer(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+    def _head_is_late(self) -> None:
+        self._head_timer = None
+        if self.transport.is_closing():
+            return
+        if self._is_answering():
+            self._expect_head()
+        elif self._in_head:
+            self._refuse(
+                AgtmuxError(
+                    ErrorCode.TIMEOUT, f"the request's head did not arrive within {HEAD_TIME_LIMIT:.0f} seconds"
+                )
+            )
+        else:
+            self.transport.close()
+
+    def _refuse(self, error: AgtmuxError) -> None:
+        # Whoever waits for the rest of this request hears that it will not come, and counts it.
+        if not self._is_answering():
+            self._on_refused(error)
+        content = json.dumps(error.as_json()).encode()
+        head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n" % len(content)
+        self.transport.write(STATUS_LINE[error.http_status] + head + content)
+        self.transport.close()
