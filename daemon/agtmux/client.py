@@ -81,7 +81,10 @@ class Client:
             answer.close()
         if answer.status >= 400:
             raise _error(answer.status, content)
-        return json.loads(content) if content else None
+        try:
+            return json.loads(content)
+        except ValueError:
+            raise _not_agtmuxd() from None
 
     def _ask(self, method: str, path: str, body: bytes, time_limit: float | None) -> _Answer:
         connection = self._connect()
@@ -135,9 +138,7 @@ class _Answer:
         self._buffer = b""
         words = self._line().split(None, 2)
         if len(words) < 2 or not words[0].startswith(b"HTTP/") or not words[1].isdigit():
-            raise AgtmuxError(
-                ErrorCode.DAEMON_UNAVAILABLE, "what answers on the socket is not agtmuxd; see AGTMUX_SOCKET"
-            )
+            raise _not_agtmuxd()
         self.status = int(words[1])
         self._headers: dict[bytes, bytes] = {}
         while line := self._line():
@@ -250,6 +251,10 @@ def _request(method: str, path: str, body: bytes) -> bytes:
     if body:
         head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
     return head.encode() + b"\r\n" + body
+
+
+def _not_agtmuxd() -> AgtmuxError:
+    return AgtmuxError(ErrorCode.DAEMON_UNAVAILABLE, "what answers on the socket is not agtmuxd; see AGTMUX_SOCKET")
 
 
 def _error(status: int, content: bytes) -> AgtmuxError:

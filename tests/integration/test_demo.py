@@ -44,18 +44,17 @@ class Demo:
     def until_all_states_show(self) -> list[dict]:
         def shown() -> list[dict] | None:
             panes = self.panes()
-            return panes if {pane["state"] for pane in panes} == set(State) else None
+            silent = [pane for pane in panes if pane["state"] == State.UNKNOWN]
+            return panes if {pane["state"] for pane in panes} == set(State) and len(silent) == 1 else None
 
         return wait_until(shown, "every state")
 
     def until(self, pane_id: str, state: State) -> dict:
         def has_it() -> dict | None:
-            return next(
-                (pane for pane in self.panes() if pane["identity"]["pane_id"] == pane_id and pane["state"] == state),
-                None,
-            )
+            pane = next(pane for pane in self.panes() if pane["identity"]["pane_id"] == pane_id)
+            return pane if pane["state"] == state else None
 
-        return wait_until(has_it, f"{pane_id} {state}")
+        return wait_until(has_it, f"{state} in pane {pane_id} of {self.server}")
 
     def first(self, state: State) -> str:
         return next(pane["identity"]["pane_id"] for pane in self.panes() if pane["state"] == state)

@@ -164,7 +164,7 @@ class Home:
                 except BlockingIOError:
                     text = lock.read().strip()
                     return int(text) if text.isdigit() else None
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             pass
         return None
 
@@ -229,9 +229,9 @@ class Home:
 @contextlib.contextmanager
 def shared_home() -> Iterator[Home]:
     """For a fixture of wider scope than a test's."""
-    with tempfile.TemporaryDirectory(prefix="agt-", dir="/tmp", ignore_cleanup_errors=True) as path:
-        with home_in(Path(path).resolve()) as home:
-            yield home
+    folder = tempfile.TemporaryDirectory(prefix="agt-", dir="/tmp", ignore_cleanup_errors=True)
+    with folder as path, home_in(Path(path).resolve()) as home:
+        yield home
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ from agtmux.domain.durations import SECOND
 from agtmux.domain.events import Attention, Event, Verdict
 from agtmux.domain.panes import HOST, Pane, SeenPane, Target, TargetKind, Topology
 from agtmux.domain.redact import Redacted
-from agtmux.domain.runtimes import BootId, Inhabitant, PaneId, PaneInstance, Runtime, start_runtime
+from agtmux.domain.runtimes import BootId, Inhabitant, PaneId, PaneInstance, Runtime, TargetId, start_runtime
 from agtmux.domain.states import Confidence, Health, Source, State
 from agtmux.domain.timestamps import Timestamp
 from agtmux.engine.apply import Record, begin
@@ -54,7 +54,7 @@ class FakeTime:
 
 
 def a_runtime(agent_type: str = "claude", pid: int | None = 100, epoch: int = 1, pane_id: str = PANE) -> Runtime:
-    return start_runtime(PaneInstance(HOST, BOOT, PaneId(pane_id)), epoch, Inhabitant(agent_type, pid, T0))
+    return start_runtime(PaneInstance(HOST, BOOT, PaneId(pane_id)), epoch, Inhabitant(agent_type, pid, T0), T0)
 
 
 def a_record(runtime: Runtime | None = None, policy: Policy = POLICY) -> Record:
@@ -84,8 +84,9 @@ def an_event(event_id: str = "e1", state: str | None = "running", *, at: float =
     return Event(**(fields | other))
 
 
-def unbound(event: Event, pane_id: str = PANE, **hints: Any) -> Event:
-    return replace(event, runtime_id=None, target_id=HOST, pane_id=PaneId(pane_id), **hints)
+def unbound(event: Event, pane_id: str = PANE, target_id: str = HOST, **hints: Any) -> Event:
+    """The same event, saying where it happened instead of whom it is about."""
+    return replace(event, runtime_id=None, target_id=TargetId(target_id), pane_id=PaneId(pane_id), **hints)
 
 
 def a_signal(source: Source, state: str, *, at: float = 0.0, **other: Any) -> Signal:

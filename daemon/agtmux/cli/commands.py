@@ -41,7 +41,7 @@ COMMANDS: Final[dict[str, Command]] = {
         "agtmux.cli.demo",
         "a few scripted agents in a tmux server of their own, to see every state without an account",
         "agtmux demo && agtmux list panes && agtmux demo --stop",
-        ("--stop", "--json", "--help"),
+        ("--stop", "--for", "--json", "--help"),
     ),
     "completion": Command(
         "agtmux.cli.completion",

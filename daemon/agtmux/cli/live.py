@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from agtmux.cli.panes import draw_panes
-from agtmux.cli.table import terminal_width, wants_colour
+from agtmux.cli.table import cut, terminal_width, wants_colour
 from agtmux.client import Client
 from agtmux.domain.errors import AgtmuxError
 
@@ -97,8 +97,9 @@ def _own_screen() -> Generator[None, None, None]:
 
 def _draw(view: _View) -> None:
     height = os.get_terminal_size(sys.stdout.fileno()).lines
-    lines = draw_panes(view.listing(), colour=wants_colour(), width=terminal_width())
-    shown = [*lines[: max(1, height - 2)], "", "q leaves; the daemon stays, `agtmux down` stops it"]
+    width = terminal_width()
+    lines = draw_panes(view.listing(), colour=wants_colour(), width=width)
+    shown = [*lines[: max(1, height - 2)], "", cut("q leaves; the daemon stays, `agtmux down` stops it", width)]
     body = "\r\n".join(line + "\x1b[K" for line in shown[:height])
     sys.stdout.write("\x1b[H" + body + "\x1b[J")
     sys.stdout.flush()

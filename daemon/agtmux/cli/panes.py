@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from agtmux.cli.table import draw
+from agtmux.cli.table import cut, draw
 from agtmux.domain.durations import format_age
 
 # `typing` costs every command four milliseconds and is needed by nobody at run time.
@@ -28,11 +28,11 @@ _HEADS: Final = ("", "STATE", "AGENT", "AGE", "PANE", "ASKS / TITLE")
 def draw_panes(listing: dict[str, Any], *, colour: bool, width: int | None) -> list[str]:
     items = listing["items"]
     if not items:
-        return ["No agent is running in a tmux pane. `agtmux demo` shows what it would look like."]
+        return [cut("No agent is running in a tmux pane. `agtmux demo` shows what it would look like.", width)]
     now = datetime.fromisoformat(listing["generated_at"])
     rows = [_row(item, now) for item in items]
     styles = [SIGNS.get(item["state"], ("", ""))[1] for item in items]
-    return [summary_line(listing["summary"]), *draw(_HEADS, rows, styles, colour=colour, width=width)]
+    return [cut(summary_line(listing["summary"]), width), *draw(_HEADS, rows, styles, colour=colour, width=width)]
 
 
 def summary_line(summary: dict[str, Any]) -> str:

@@ -55,6 +55,11 @@ def fit(text: str, width: int) -> str:
     return text + " " * (width - display_width(text))
 
 
+def cut(line: str, width: int | None) -> str:
+    """A line that does not wrap."""
+    return line if width is None else fit(line, width).rstrip()
+
+
 def draw(
     heads: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str] = (), *, colour: bool, width: int | None
 ) -> list[str]:
@@ -70,4 +75,4 @@ def draw(
 
 def _line(cells: Sequence[str], widths: Sequence[int], width: int | None) -> str:
     line = "  ".join(fit(cell, cells_width) for cell, cells_width in zip(cells, widths, strict=True)).rstrip()
-    return line if width is None else fit(line, width).rstrip()
+    return cut(line, width)

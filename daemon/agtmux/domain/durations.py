@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Final
 
 from agtmux.domain.errors import AgtmuxError, ErrorCode
+
+# `typing` costs every command four milliseconds and is needed by nobody at run time.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
 
 MICROSECONDS: Final[dict[str, int]] = {
     "us": 1,

@@ -30,7 +30,7 @@ _SUSPICIOUS_WORDS = (
 _SUSPICIOUS = re.compile(
     r"_(?:(?<=gh[pousr]_)|(?<=npm_)|(?<=hf_)|(?<=[sr]k_)(?:live|test)|(?<=gsk_)|(?<=v1_)"
     r"|(?<=shp.._)|pass|auth|pat_)"
-    r"|-(?:(?<=sk-)|(?<=gl..-)|(?<=gl...-)|(?<=gl....-)|(?<=xox.-)|(?<=xapp-)|(?<=pypi-)|(?<=xai-)|(?<=plx-)"
+    r"|-(?:(?<=sk-)|(?<=gl..-)|(?<=gl...-)|(?<=xox.-)|(?<=xapp-)|(?<=pypi-)|(?<=xai-)|(?<=plx-)"
     r"|(?<=ocspx-)|(?<=redis-)cli|(?<=from-)lit|(?<=private-)lines)"
     r"|k(?:ey|(?<=tok)en|(?<=cook)ie|(?<=ak)ia|(?<=hook)s[./])|w(?:(?<=passw)|(?<=pw)d)"
     r"|z(?:(?<=authoriz)|(?<=aiz)a)|j(?:(?<=eyj)|wt)|b(?:earer|asic|(?<=mariadb))|q(?<=mysq)l|@|:(?:aa|(?<=pass:))"

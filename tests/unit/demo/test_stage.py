@@ -3,7 +3,7 @@
 from itertools import groupby
 
 from agtmux.demo.scenes import load_scenes
-from agtmux.demo.stage import curtain, server_name
+from agtmux.demo.stage import curtain, server_name, start
 from agtmux.domain.durations import SECOND
 
 
@@ -45,3 +45,31 @@ def test_a_state_directory_of_its_own_has_a_demo_of_its_own(monkeypatch):
     one = server_name()
     monkeypatch.setenv("AGTMUX_STATE_DIR", "/tmp/two")
     assert len({"agtmux-demo", one, server_name()}) == 3
+
+
+class RecordingClient:
+    """A daemon that still knows the target of a demo whose server has just ended."""
+
+    def __init__(self):
+        self.asked = []
+
+    def get(self, path):
+        self.asked.append(("GET", path))
+        return {"items": [{"name": "demo", "tmux_socket": server_name()}]}
+
+    def post(self, path, content):
+        self.asked.append(("POST", path))
+
+    def delete(self, path):
+        self.asked.append(("DELETE", path))
+
+
+def test_a_target_left_by_an_ended_server_is_replaced_and_not_reused(tmp_path, monkeypatch):
+    """It is about to remove itself, and the new demo would go with it."""
+    for program in ("tmux", "agtmux-hook"):
+        (tmp_path / program).write_text('#!/bin/sh\ncase "$*" in *has-session*) exit 1 ;; -V) echo tmux 3.4 ;; esac\n')
+        (tmp_path / program).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    client = RecordingClient()
+    assert start(client, 60 * SECOND).was_running is False
+    assert client.asked == [("GET", "/v1/targets"), ("DELETE", "/v1/targets/demo"), ("POST", "/v1/targets")]

@@ -131,7 +131,7 @@ async def test_one_bad_event_of_a_batch_takes_nothing_of_the_others_with_it(tmp_
     async with a_core(tmp_path) as core:
         await core.look(seen())
         dead = an_event("dead", "error", runtime_id=RuntimeId("f" * 64))
-        lost = unbound(an_event("lost", "error"), pane_id="%9", target_id=TargetId("nowhere"))
+        lost = unbound(an_event("lost", "error"), pane_id="%9", target_id="nowhere")
         statuses = await core.take(dead, FIRST, lost, SAME_KEY)
         assert statuses == ["stale_runtime", "applied", "dropped_unbound", "duplicate"]
         assert core.record.row.state is State.RUNNING
@@ -198,7 +198,7 @@ async def test_what_nobody_looks_for_is_let_go_after_its_time(tmp_path: Path) ->
 
 async def test_an_event_for_a_target_nobody_watches_is_dropped_at_once(tmp_path: Path) -> None:
     async with a_core(tmp_path) as core:
-        event = unbound(an_event("e1"), target_id=TargetId("vm9"))
+        event = unbound(an_event("e1"), target_id="vm9")
         assert (await core.ingest.submit((event,)))[0].reason_code == "bind_no_candidate"
     assert inbox(tmp_path) == {"e1": ("dropped_unbound", "bind_no_candidate")}
 

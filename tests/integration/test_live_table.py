@@ -1,0 +1,98 @@
+"""`agtmux up` in a real terminal: the table lives, `q` leaves, and the terminal is as it was."""
+
+import re
+
+import pytest
+
+from support.home import COMMANDS, Home, event, wait_until
+
+
+@pytest.fixture
+def shell(home: Home) -> str:
+    """A pane with a shell in it, that knows this home."""
+    pane = home.pane(agent=None, command="env PS1='$ ' sh")
+    home.tmux("set-option", "-g", "remain-on-exit", "on")
+    wait_until(lambda: "$" in screen(home, pane), "the shell")
+    return pane
+
+
+def screen(home: Home, pane: str) -> str:
+    return home.tmux("capture-pane", "-p", "-t", pane)
+
+
+def mode_of(home: Home, pane: str) -> str:
+    """Alternate screen, cursor, and what runs."""
+    return home.tmux("display-message", "-p", "-t", pane, "#{alternate_on} #{cursor_flag} #{pane_current_command}")
+
+
+def type_line(home: Home, pane: str, line: str) -> None:
+    home.tmux("send-keys", "-t", pane, "-l", line)
+    home.tmux("send-keys", "-t", pane, "Enter")
+
+
+def is_restored(home: Home, pane: str) -> bool:
+    return mode_of(home, pane).split()[:2] == ["0", "1"] and mode_of(home, pane).split()[2] in ("sh", "dash", "bash")
+
+
+@pytest.mark.parametrize("leave", ["q", "C-c"])
+def test_the_table_lives_and_the_terminal_is_restored(home: Home, shell: str, leave: str):
+    agent = home.pane()
+    home.start()
+    wait_until(lambda: agent in home.panes(), "the agent")
+    type_line(home, shell, f"{COMMANDS}/agtmux up")
+    wait_until(lambda: "1 agents, nobody needs you" in screen(home, shell), "the table")
+    assert mode_of(home, shell).startswith("1 0 ")
+    assert "q leaves" in screen(home, shell)
+    payload = {"tool_name": "Bash", "tool_input": {"command": "make deploy"}}
+    home.ask("POST", "/v1/events", event(agent, "claude.PermissionRequest", raw_payload=payload))
+    wait_until(lambda: re.search(r"! +waiting_approval +claude .*make deploy", screen(home, shell)), "the question")
+    assert "1 needs you" in screen(home, shell)
+    home.tmux("send-keys", "-t", shell, leave)
+    wait_until(lambda: is_restored(home, shell), "the end of the table")
+    type_line(home, shell, "stty -a | tr ';' '\\n' | grep -o ' echo \\| icanon ' | sort | tr -d '\\n'; echo =$?")
+    wait_until(lambda: re.search(r"^ ?echo\s+icanon ?=0", screen(home, shell), re.MULTILINE), "what stty says")
+    assert "Traceback" not in screen(home, shell)
+    assert home.run("status").returncode == 0, "the daemon stays"
+
+
+def test_the_table_ends_with_its_daemon(home: Home, shell: str):
+    daemon = home.start()
+    type_line(home, shell, f"{COMMANDS}/agtmux up; echo status=$?")
+    wait_until(lambda: "No agent is running" in screen(home, shell), "the table")
+    home.end(daemon)
+    wait_until(lambda: "status=0" in screen(home, shell), "the end of the table")
+    assert "agtmuxd has stopped" in screen(home, shell)
+    assert "Traceback" not in screen(home, shell)
+    assert is_restored(home, shell)
+
+
+def test_the_table_ends_when_the_daemon_is_killed(home: Home, shell: str):
+    daemon = home.start()
+    type_line(home, shell, f"{COMMANDS}/agtmux up; echo status=$?")
+    wait_until(lambda: "No agent is running" in screen(home, shell), "the table")
+    daemon.kill()
+    daemon.communicate()
+    wait_until(lambda: "status=" in screen(home, shell).replace("echo status=", ""), "the end of the table")
+    assert "Traceback" not in screen(home, shell)
+    assert is_restored(home, shell)
+
+
+def test_a_window_too_small_for_it_is_no_crash(home: Home, shell: str):
+    agents = [home.pane() for _ in range(5)]
+    home.start()
+    wait_until(lambda: set(agents) <= set(home.panes()), "the agents")
+    home.tmux("set-option", "-g", "window-size", "manual")
+    home.tmux("resize-window", "-t", shell, "-x", "20", "-y", "3")
+    type_line(home, shell, f"{COMMANDS}/agtmux up; echo status=$?")
+    wait_until(lambda: "5 agents" in screen(home, shell), "the table")
+    home.tmux("resize-window", "-t", shell, "-x", "90", "-y", "20")
+    wait_until(lambda: screen(home, shell).count("claude") == 5, "the table in full")
+    home.tmux("send-keys", "-t", shell, "q")
+    wait_until(lambda: "status=0" in screen(home, shell), "the end of the table")
+
+
+def test_without_a_keyboard_it_prints_the_table_once(home: Home, shell: str):
+    home.start()
+    type_line(home, shell, f"{COMMANDS}/agtmux up </dev/null; echo status=$?")
+    wait_until(lambda: "status=0" in screen(home, shell), "the end")
+    assert "No agent is running" in screen(home, shell)
