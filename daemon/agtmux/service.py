@@ -88,7 +88,7 @@ class Service:
         # What happened while no daemon was there is older than anything that comes from now on.
         await self._drain_spool()
         for target in self.world.targets.values():
-            self._observe(target)
+            self._observe(target, is_known=True)
         self._spawn(self._reconciler.run(), "reconciler")
         self._spawn(self._housekeeping(), "housekeeping")
 
@@ -187,11 +187,19 @@ class Service:
         local = (target for target in self.world.targets.values() if target.kind is TargetKind.LOCAL)
         self._sockets = {tmux.socket_path(target.tmux_socket): target.target_id for target in local}
 
-    def _observe(self, target: Target) -> None:
-        observer = Observer(target, LocalExecutor(target), self.ingest, self.registry, self.clock)
+    def _observe(self, target: Target, *, is_known: bool = False) -> None:
+        executor = LocalExecutor(target)
+        observer = Observer(target, executor, self.ingest, self.registry, self.clock, is_known=is_known)
         task = asyncio.create_task(observer.run(), name=f"observer-{target.target_id}")
-        task.add_done_callback(_report_failure)
+        task.add_done_callback(lambda ended: self._observed(target.target_id, ended))
         self._observers[target.target_id] = (observer, task)
+
+    def _observed(self, target_id: TargetId, task: asyncio.Task[None]) -> None:
+        """An observer ends by itself when its target was one of passage."""
+        _report_failure(task)
+        if target_id in self._observers and self._observers[target_id][1] is task:
+            del self._observers[target_id]
+            self._find_sockets()
 
     def _look_at(self, target_id: TargetId) -> None:
         if target_id in self._observers:

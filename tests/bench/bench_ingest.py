@@ -27,10 +27,14 @@ def run() -> list[Row]:
 def _measure(stage: Stage, per_request: int) -> Row:
     command = [sys.executable, str(Path(__file__).with_name("producers.py")), stage.socket, ",".join(stage.panes)]
     command += [str(PRODUCERS), str(per_request), str(SECONDS)]
-    done = json.loads(subprocess.run(command, env=stage.environment, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    done = json.loads(
+        subprocess.run(command, env=stage.environment, check=True, stdout=subprocess.PIPE, text=True).stdout
+    )
     rate = done["events"] / done["seconds"]
     with closing(sqlite3.connect(stage.folder / "state" / "agtmux.db")) as database:
-        kept = database.execute("SELECT count(*) FROM events WHERE event_id LIKE ?", (done["run"] + "-%",)).fetchone()[0]
+        kept = database.execute("SELECT count(*) FROM events WHERE event_id LIKE ?", (done["run"] + "-%",)).fetchone()[
+            0
+        ]
     if kept < done["events"]:
         raise AssertionError(f"{done['events']} events were acknowledged and {kept} are in the database")
     what = f"durable events, {PRODUCERS} producers, {per_request} a request"

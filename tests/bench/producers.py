@@ -46,7 +46,9 @@ def main(path: str, panes: list[str], producers: int, per_request: int, seconds:
         nonlocal sent
         sent += 1
         content = body(sent, panes[sent % len(panes)], per_request, run)
-        head = f"POST /v1/events HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: {len(content)}"
+        head = (
+            f"POST /v1/events HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: {len(content)}"
+        )
         return head.encode() + b"\r\n\r\n" + content
 
     for _ in range(producers):

@@ -55,6 +55,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "conversations": BASE,
     "service": BELOW_SERVICE,
     "api": BELOW_SERVICE | {"service"},
+    "daemon": BASE | {"service", "api"},  # the process: lock, log, signals
     "client": CLIENT,
     "cli": CLIENT,
     "board": CLIENT,
@@ -71,7 +72,9 @@ FILE_MAY_IMPORT: dict[str, set[str]] = {
     # runs in the daemon, not in the hook
     "hook/spool_reader.py": {"hook", "domain"},
     # becomes the daemon instead of asking it
-    "cli/daemon.py": CLIENT | {"cli", "service", "api"},
+    "cli/daemon.py": CLIENT | {"cli", "daemon"},
+    # the stage is a client too, and a command shows it
+    "cli/demo.py": CLIENT | {"cli", "demo"},
 }
 
 # A single module of a part that is otherwise closed, and why.
@@ -81,7 +84,11 @@ MAY_IMPORT_MODULE: dict[str, str] = {
 }
 
 # Imports that may only stand inside a function, so that the other commands do not pay for them.
-LAZY: dict[str, set[str]] = {"cli/daemon.py": {"service", "api"}}
+LAZY: dict[str, set[str]] = {
+    "cli/daemon.py": {"daemon"},
+    "cli/demo.py": {"demo"},
+    "daemon.py": {"service", "api"},
+}
 
 # What runs without our dependencies, under the python3 that a machine happens to have.
 STANDALONE = ("probe/", "hook/", "domain/redact.py")
@@ -89,9 +96,7 @@ STANDALONE_EXCEPT = ("hook/spool_reader.py",)
 NEWER_THAN_3_8 = {"graphlib", "tomllib", "zoneinfo"}
 
 # `cursor` alone is an ordinary word here: watch streams and SQL have them.
-AGENT_NAME = re.compile(
-    r"(?<![a-z])(claude|codex|gemini|copilot|cursor[-_ ]?(?:agent|cli))(?![a-z])", re.IGNORECASE
-)
+AGENT_NAME = re.compile(r"(?<![a-z])(claude|codex|gemini|copilot|cursor[-_ ]?(?:agent|cli))(?![a-z])", re.IGNORECASE)
 MAY_NAME_AGENTS = (
     "agents/",
     "resources/",
@@ -167,16 +172,12 @@ def import_violations(file: str, source: str) -> list[str]:
         if target is None:
             top = dotted.split(".")[0]
             if standalone and (top not in sys.stdlib_module_names or top in NEWER_THAN_3_8):
-                found.append(
-                    f"{where(file, line)}: imports {dotted}, but may use only Python 3.8's standard library"
-                )
+                found.append(f"{where(file, line)}: imports {dotted}, but may use only Python 3.8's standard library")
         elif target not in allowed and not f"{dotted}.".startswith(f"{MAY_IMPORT_MODULE.get(part)}."):
             rule = ", ".join(sorted(allowed)) or "nothing of agtmux"
             found.append(f"{where(file, line)}: imports {dotted}, but {part} may import only: {rule}")
         elif target in LAZY.get(file, ()) and not inside:
-            found.append(
-                f"{where(file, line)}: imports {dotted} at the top; only inside the function that needs it"
-            )
+            found.append(f"{where(file, line)}: imports {dotted} at the top; only inside the function that needs it")
     return found
 
 
@@ -192,13 +193,9 @@ def agent_names(file: str, source: str) -> list[str]:
             for text in value if isinstance(value, list) else [value]:
                 text = text.decode("latin-1") if isinstance(text, bytes) else text
                 # Word ends in an identifier: ClaudeHook, claude_hook.
-                if isinstance(text, str) and (
-                    hit := AGENT_NAME.search(re.sub(r"([a-z])([A-Z])", r"\1_\2", text))
-                ):
+                if isinstance(text, str) and (hit := AGENT_NAME.search(re.sub(r"([a-z])([A-Z])", r"\1_\2", text))):
                     line = getattr(node, "lineno", 1)
-                    found.append(
-                        f"{where(file, line)}: names {hit[0]!r}; only agents/ and resources/ may know agents"
-                    )
+                    found.append(f"{where(file, line)}: names {hit[0]!r}; only agents/ and resources/ may know agents")
     return found
 
 
@@ -271,9 +268,9 @@ def test_what_runs_elsewhere_is_valid_python_3_8():
         ("api/app.py", "from agtmux.service import Service", None),
         ("api/app.py", "from agtmux.cli import main", "but api may import only"),
         ("cli/status.py", "from agtmux import __version__, client\nfrom agtmux.domain import errors", None),
-        ("cli/status.py", "def run():\n    from agtmux.service import Service", "but cli may import only"),
-        ("cli/daemon.py", "def run():\n    from agtmux.service import Service", None),
-        ("cli/daemon.py", "from agtmux.service import Service", "only inside the function"),
+        ("cli/status.py", "def run():\n    from agtmux.daemon import main", "but cli may import only"),
+        ("cli/daemon.py", "def run():\n    from agtmux.daemon import main", None),
+        ("cli/daemon.py", "from agtmux.daemon import main", "only inside the function"),
         ("AgtmuxBar/model.py", "from AgtmuxBar import text\nfrom agtmux.client import Client", None),
         ("AgtmuxBar/mac/app.py", "from ..model import tree", None),
         ("AgtmuxBar/model.py", "from agtmux.store import writer", "but AgtmuxBar may import only"),

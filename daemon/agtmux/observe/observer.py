@@ -29,7 +29,16 @@ class Executor(Protocol):
 
 
 class Observer:
-    def __init__(self, target: Target, executor: Executor, ingest: Ingest, registry: Registry, clock: Clock) -> None:
+    def __init__(
+        self,
+        target: Target,
+        executor: Executor,
+        ingest: Ingest,
+        registry: Registry,
+        clock: Clock,
+        *,
+        is_known: bool = False,
+    ) -> None:
         self._target = target
         self._executor = executor
         self._ingest = ingest
@@ -38,7 +47,8 @@ class Observer:
         self._last: Topology | None = None
         self._wake = asyncio.Event()
         self._must_report = True
-        self._seen_server = False
+        # A target from an earlier daemon had its server then; if that is gone now, it went in between.
+        self._seen_server = is_known
         self.error: AgtmuxError | None = None
 
     def look_now(self) -> None:

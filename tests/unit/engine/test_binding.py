@@ -96,7 +96,10 @@ def test_a_runtime_that_shows_up_late_is_still_the_right_one() -> None:
 def test_there_are_three_reasons_to_drop_and_no_other_ends(active, pid, start_hint, looked, now) -> None:
     found = binding(*active, event=replace(WAITING, pid=pid, start_hint=start_hint), looked=looked, now=now)
     if isinstance(found, Bound):
-        assert sum(binding(each, event=replace(WAITING, pid=pid, start_hint=start_hint)) != Pending() for each in active) == 1
+        assert (
+            sum(binding(each, event=replace(WAITING, pid=pid, start_hint=start_hint)) != Pending() for each in active)
+            == 1
+        )
     elif isinstance(found, Dropped):
         assert found.reason in {Reason.BIND_AMBIGUOUS, Reason.BIND_NO_CANDIDATE, Reason.BIND_TTL_EXPIRED}
     else:

@@ -67,17 +67,13 @@ def test_a_guarded_reminder_of_our_own_never_changes_where_the_row_ends(
     both: tuple[list[Event], list[Event]], now: Timestamp, version: int
 ) -> None:
     """Whether the guard holds depends on the path, so such an event may not carry anything that stays."""
-    due = an_event(
-        "due", None, source=Source.RECONCILER, event_type=DEMOTION_DUE, if_state_version=version, at=3.0
-    )
+    due = an_event("due", None, source=Source.RECONCILER, event_type=DEMOTION_DUE, if_state_version=version, at=3.0)
     assert settled(replay([*both[0], due], now).row) == settled(replay([due, *both[1]], now).row)
 
 
 @given(histories(), st.sampled_from(NOWS))
 @settings(max_examples=100)
-def test_coming_in_one_by_one_over_time_ends_where_coming_in_at_once_does(
-    history: list[Event], end: Timestamp
-) -> None:
+def test_coming_in_one_by_one_over_time_ends_where_coming_in_at_once_does(history: list[Event], end: Timestamp) -> None:
     record = a_record()
     for event in sorted(history, key=lambda each: each.ingested_at):
         now = max(event.ingested_at, record.row.updated_at)

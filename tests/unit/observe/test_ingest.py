@@ -179,7 +179,9 @@ async def test_a_waiting_event_whose_runtime_died_meanwhile_changes_nothing(tmp_
         await core.look(seen("claude", pid=102, started=5), at=6)
         assert core.record.row.reason_code == "no_signal"
         assert core.world.pending == {}
-    assert inbox(tmp_path) == dict.fromkeys(["by-pid", "by-start", "by-agent"], ("dropped_unbound", "bind_no_candidate"))
+    assert inbox(tmp_path) == dict.fromkeys(
+        ["by-pid", "by-start", "by-agent"], ("dropped_unbound", "bind_no_candidate")
+    )
     assert rows(tmp_path, "SELECT * FROM events") == []
 
 
