@@ -210,7 +210,7 @@ def start_daemon(socket_path: str) -> int:
         )
     client = Client(socket_path, start=False)
     deadline = time.monotonic() + _START_LIMIT
-    while not client.is_answered():
+    while not _is_ready(client):
         if process.poll() is not None:
             with open(last_words, encoding="utf-8", errors="replace") as stderr_text:
                 stderr_text.seek(said_before)
@@ -240,10 +240,19 @@ def _privately(path: str, flags: int) -> int:
 def _wait_for(client: Client, deadline: float) -> bool:
     """Another daemon won the race to start; it will answer soon."""
     while time.monotonic() < deadline:
-        if client.is_answered():
+        if _is_ready(client):
             return True
         time.sleep(0.02)
     return False
+
+
+def _is_ready(client: Client) -> bool:
+    """A socket that can be connected to is not enough: its daemon may yet give up, and has then more to say."""
+    try:
+        client.get("/v1/health")
+    except AgtmuxError:
+        return False
+    return True
 
 
 def _request(method: str, path: str, body: bytes) -> bytes:

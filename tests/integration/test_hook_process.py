@@ -411,6 +411,15 @@ def test_arguments_survive_any_locale(hook, daemon, locale):
     assert daemon.requests[0].meta["event"] == "hé"
 
 
+def test_the_agents_own_python_settings_do_not_reach_the_hook(hook, daemon, tmp_path):
+    for name in ("select", "sitecustomize"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'mark')!r}, 'w')\n")
+    hook.env["PYTHONPATH"] = str(tmp_path)
+    hook.run("claude", "Stop")
+    assert len(daemon.requests) == 1
+    assert not (tmp_path / "mark").exists()
+
+
 def test_stdin_that_never_closes_is_not_waited_for(hook, daemon):
     process = hook.start("claude", "Stop")
     process.stdin.write(PAYLOAD)
@@ -627,6 +636,14 @@ def test_a_machine_without_python_is_left_alone(tmp_path, hook):
     hook.env["PATH"] = "/nonexistent"
     hook.run("claude", "Stop", command=copy)
     assert not hook.state_dir.exists()
+
+
+def test_a_python_that_complains_is_not_heard(hook):
+    python = hook.command.parent / "python3"
+    python.unlink()
+    python.write_text("#!/bin/sh\necho warning\necho warning >&2\n")
+    python.chmod(0o755)
+    hook.run("claude", "Stop")
 
 
 def test_a_python_that_dangles_is_passed_over(tmp_path, hook, daemon, marked):

@@ -193,6 +193,14 @@ def test_something_else_in_a_files_place_is_a_sentence(home: Home, name: str):
     assert "Traceback" not in done.stderr
 
 
+def test_a_command_that_cannot_start_the_daemon_says_why(home: Home):
+    home.database.mkdir(parents=True)
+    done = home.run("list", "panes")
+    assert done.returncode == 3
+    assert done.stderr.startswith("agtmux: starting agtmuxd\nagtmux: E_DAEMON_UNAVAILABLE: agtmuxd could not be started: ")
+    assert f"E_STORE: {home.database} cannot be opened" in done.stderr
+
+
 DAMAGES = {
     "not a database": lambda path: path.write_bytes(b"This is not a database. " * 500),
     "a torn header": lambda path: path.write_bytes(b"SQLite format 3\0" + b"\xff" * 5_000),

@@ -97,8 +97,7 @@ def _redacted(payload: bytes) -> "Any":
         raise ValueError("too large")
     text = payload.decode("utf-8", "replace")
     try:
-        # NaN and Infinity are Python's own idea of JSON.
-        decoded = json.loads(text, parse_constant=lambda name: None)
+        decoded = json.loads(text)
     except json.JSONDecodeError:
         redacted: "Any" = redact_text(text)
     else:
@@ -110,6 +109,7 @@ def _redacted(payload: bytes) -> "Any":
 
 
 def _encoded(value: "Any") -> bytes:
+    # NaN is Python's own idea of JSON, and a number that is too large becomes one of its kind.
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     # Half of a surrogate pair can stand in JSON as an escape, and then in no database.
     return text.encode("utf-8", "replace")

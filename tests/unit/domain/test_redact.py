@@ -129,6 +129,8 @@ PLANTED = [
     ("env-jwt", "JWT=hunter", f"JWT={MARK}"),
     ("env-passcode", "PASSCODE: hunter", f"PASSCODE: {MARK}"),
     ("env-npmrc-spaced", "_auth = hunter", f"_auth = {MARK}"),
+    ("env-escaped-newline", "a\\njwt=hunter b", f"a\\njwt={MARK} b"),
+    ("env-growing-letters", "İİİİ A_TOKEN=hunter İ", f"İİİİ A_TOKEN={MARK} İ"),
     ("env-truncated", 'export DB_PASSWORD="a b c', f'export DB_PASSWORD="{MARK}"'),
     ("env-numbered", "     3→DB_PASSWORD=hunter", f"     3→DB_PASSWORD={MARK}"),
     ("env-diff", "+DB_PASSWORD=hunter", f"+DB_PASSWORD={MARK}"),
@@ -138,6 +140,7 @@ PLANTED = [
     ("json-list", '{"passwords": ["a", "b"], "n": 1}', f'{{"passwords": {MARK}, "n": 1}}'),
     ("json-escaped", '{\\"password\\": \\"hun\\\\\\"ter\\", \\"u\\": 1}',
      f'{{\\"password\\": \\"{MARK}\\", \\"u\\": 1}}'),
+    ("json-name-as-value", '{"a":"Cookie","password":"hunter"}', f'{{"a":"Cookie","password":"{MARK}"}}'),
     ("json-aws", '"SecretAccessKey": "wJalr/XUt"', f'"SecretAccessKey": "{MARK}"'),
     ("yaml", "db:\n  password: correct horse\n  user: me", f"db:\n  password: {MARK}\n  user: me"),
     ("yaml-block", "password: |\n  line one\n  line two\nuser: me", f"password: {MARK}\nuser: me"),
@@ -238,6 +241,7 @@ MUST_SURVIVE = [
     "password must be at least 8 characters",
     "login with password authentication fails",
     "use the --password option or the --token flag",
+    "if password > minimum and token > 5:",
     "mysql -u root -p app < dump.sql",
     "echo hello | grep h",
     "sk-learn and task-list and risk-free",
@@ -523,6 +527,7 @@ SNIPPETS = st.sampled_from([row[1] for row in PLANTED] + MUST_SURVIVE + ADVERSAR
 
 @given(st.lists(SNIPPETS | WORDS, max_size=8).map("".join))
 @settings(max_examples=400, deadline=None)
+@example("token is /c?signature=hunter")  # with a mark in it, what follows "is" looks random
 def test_redacting_any_mixture_again_changes_nothing(text: str) -> None:
     once = run_once(text)
     assert run_once(once) == once

@@ -1,0 +1,134 @@
+"""How hook rules are read: conditions, paths, reasons, limits, and what a wrong sheet is told."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from agtmux.agents.hooks import read_hook
+from agtmux.agents.registry import AgentSheet, Registry
+from agtmux.domain.states import Source, State
+
+
+def sheet(rules: str, agent_type: str = "eliza", command: str = "eliza") -> AgentSheet:
+    text = f'agent_type = "{agent_type}"\nname = "Eliza"\n[process]\ncommands = ["{command}"]\n{rules}'
+    return msgspec.toml.decode(text.encode(), type=AgentSheet)
+
+
+def state_of(rule: str, payload: Any) -> State | None:
+    _, verdict = read_hook(sheet(f'[[hook]]\nevent = "E"\nstate = "idle"\nreason_code = "r"\n{rule}').hook, "E", payload)
+    assert verdict is not None
+    return verdict.state
+
+
+@pytest.mark.parametrize(
+    ("condition", "payload", "fits"),
+    [
+        ('{ a = "x" }', {"a": "x"}, True),
+        ('{ a = "x" }', {"a": "xy"}, False),
+        ('{ a = "x" }', {}, False),
+        ("{ a = true }", {"a": [1]}, True),
+        ("{ a = true }", {"a": []}, False),
+        ("{ a = true }", {}, False),
+        ("{ a = false }", {}, True),
+        ("{ a = false }", {"a": ""}, True),
+        ("{ a = false }", {"a": 1}, False),
+        ('{ a = { starts_with = "x" } }', {"a": "xy"}, True),
+        ('{ a = { starts_with = "x" } }', {"a": 5}, False),
+        ('{ "a.b" = "x" }', {"a": {"b": "x"}}, True),
+        ('{ "a.0.b" = "x" }', {"a": [{"b": "x"}]}, True),
+        ('{ "a.1.b" = "x" }', {"a": [{"b": "x"}]}, False),
+        ('{ "a.b" = "x" }', {"a": "b"}, False),
+        ('{ a = "x", b = "y" }', {"a": "x", "b": "y"}, True),
+        ('{ a = "x", b = "y" }', {"a": "x", "b": "z"}, False),
+    ],
+)
+def test_a_rule_fits_when_all_its_conditions_hold(condition: str, payload: Any, fits: bool) -> None:
+    assert state_of(f"when = {condition}", payload) is (State.IDLE if fits else State.UNKNOWN)
+
+
+def test_the_first_rule_that_fits_decides() -> None:
+    rules = '[[hook]]\nevent = ["A", "B"]\n[[hook]]\nevent = "A"\nstate = "error"\nreason_code = "r"'
+    assert read_hook(sheet(rules).hook, "A", {}) == (Source.HOOK, None)
+
+
+@pytest.mark.parametrize(
+    ("named", "reason"),
+    [("rate_limit", "rate_limit"), ("Rate limit!", "r"), ("", "r"), (5, "r"), (None, "r"), ("x" * 65, "r"), ("a\n", "r")],
+)
+def test_a_payload_may_name_the_reason_if_it_is_one(named: Any, reason: str) -> None:
+    rules = '[[hook]]\nevent = "E"\nstate = "error"\nreason_code = "r"\nreason_path = "why"'
+    _, verdict = read_hook(sheet(rules).hook, "E", {"why": named})
+    assert verdict is not None
+    assert verdict.reason_code == reason
+
+
+ASKING = """[[hook]]
+event = "E"
+state = "waiting_input"
+reason_code = "r"
+attention = { kind = "question", summary = ["a", "b"], detail = ["d"], options = "o" }"""
+
+
+def attention_of(payload: Any):
+    _, verdict = read_hook(sheet(ASKING).hook, "E", payload)
+    assert verdict is not None
+    return verdict.attention
+
+
+def test_the_first_path_that_leads_to_a_text_is_the_summary() -> None:
+    assert attention_of({"a": " ", "b": "from b"}).summary == "from b"
+    assert attention_of({"a": ["x", "y"], "b": "no"}).summary == "x y"
+    assert attention_of({"a": 5, "b": {"c": 1}}) is None
+
+
+def test_a_summary_is_one_line_and_everything_is_bounded() -> None:
+    asked = attention_of({"a": "one\n  two\t" + "x" * 999, "d": "y" * 9_999, "o": ["z" * 999] * 99})
+    assert asked.summary.startswith("one two x")
+    assert len(asked.summary) <= 200
+    assert len(asked.detail) == 2_000
+    assert [len(option) for option in asked.options] == [200] * 20
+
+
+def test_options_are_labels_or_plain_texts_and_nothing_else() -> None:
+    options = attention_of({"a": "?", "o": [{"label": "Red"}, "Blue", 5, None, {"name": "x"}]}).options
+    assert options == ("Red", "Blue")
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        '[[hook]]\nevent = "E"\nstate = "sleeping"',
+        '[[hook]]\nevent = "E"\nsource = "oracle"',
+        '[[hook]]\nevent = "E"\ncolour = "red"',
+        '[[hook]]\nstate = "idle"',
+        '[[hook]]\nevent = "E"\nwhen = { a = 5 }',
+        'colour = "red"',
+    ],
+)
+def test_a_wrong_sheet_is_not_loaded(rules: str) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        sheet(rules)
+
+
+@pytest.mark.parametrize("agent_type", ["", "Eliza", "9lives", "a b", "x" * 33])
+def test_an_agent_type_is_a_short_plain_word(agent_type: str) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        sheet("", agent_type)
+
+
+@pytest.mark.parametrize(
+    ("mark", "command", "found"),
+    [
+        ("", "eliza", "eliza"),
+        ("eliza", "zsh", "eliza"),
+        ("parry", "eliza", "parry"),
+        ("nobody", "zsh", "none"),
+        ("nobody", "eliza", "eliza"),
+        ("", "zsh", "none"),
+        ("", "", "none"),
+    ],
+)
+def test_a_pane_is_known_by_its_own_mark_or_else_by_what_runs_in_it(mark: str, command: str, found: str) -> None:
+    registry = Registry([sheet(""), sheet("", "parry", "parry-cli")])
+    assert registry.identify(mark, command) == found
