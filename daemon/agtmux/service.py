@@ -86,7 +86,10 @@ class Service:
             await self.ingest.submit(AddTarget(Target(HOST, TargetKind.LOCAL, is_default=True)))
         self._find_sockets()
         # What happened while no daemon was there is older than anything that comes from now on.
-        await self._drain_spool()
+        try:
+            await self._drain_spool()
+        except AgtmuxError as error:
+            _log.warning("the spool has to wait: %s", error.message)
         for target in self.world.targets.values():
             self._observe(target, is_known=True)
         self._spawn(self._reconciler.run(), "reconciler")
@@ -232,21 +235,36 @@ class Service:
             drained = await asyncio.to_thread(spool_reader.drain, self._state_directory)
         except OSError as error:
             raise AgtmuxError(ErrorCode.STORE, f"the spool cannot be read: {error}") from None
-        self.spool.update(dropped=drained.dropped, damaged=drained.damaged)
+        if not (drained.records or drained.dropped or drained.damaged):
+            return
+        max_age = parse_duration(self._config.hook.spool_max_age)
+        outcomes: Counter[str] = Counter(dropped=drained.dropped, damaged=drained.damaged)
         events = []
         for record in drained.records:
             try:
-                event = self.intake.spooled(record, parse_duration(self._config.hook.spool_max_age))
+                event = self.intake.spooled(record, max_age)
             except AgtmuxError as error:
                 self.refusals[error.code] += 1
                 continue
-            self.spool["expired" if event is None else "ingested"] += 1
+            outcomes["expired" if event is None else "ingested"] += 1
             if event is not None:
                 events.append(event)
-        if events:
+        await self._take_spooled(events)
+        spool_reader.finish(self._state_directory)
+        self.spool.update(outcomes)
+
+    async def _take_spooled(self, events: list[Event]) -> None:
+        """All at once; one by one if that fails, as a bad one must not hold up the others at every start."""
+        try:
             await self.take(events)
-        if drained.records or drained.dropped or drained.damaged:
-            spool_reader.finish(self._state_directory)
+        except AgtmuxError as error:
+            if error.code is not ErrorCode.INTERNAL:
+                raise
+            if len(events) == 1:
+                self.refusals[error.code] += 1
+                return
+            for event in events:
+                await self._take_spooled([event])
 
 
 def _report_failure(task: asyncio.Task[None]) -> None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import msgspec
-from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route, Router
+from starlette.types import Receive, Scope, Send
 
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.events import Event
@@ -26,10 +25,6 @@ _log = logging.getLogger(__name__)
 
 HOOK_TYPE: Final = "application/vnd.agtmux.hook"
 MAX_BODY_BYTES: Final = 4 * 1024 * 1024
-# A request is small and comes over a local socket: what takes longer than this will not come.
-READ_TIME_LIMIT: Final = 5.0
-
-Endpoint = Callable[[Request], Awaitable[Response]]
 _ENCODER: Final = msgspec.json.Encoder(enc_hook=str)
 _HTTP_ERRORS: Final = {404: ErrorCode.NOT_FOUND, 405: ErrorCode.NOT_FOUND}
 
@@ -41,27 +36,53 @@ class NewTarget(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     ephemeral: bool = False
 
 
-def build_app(service: Service) -> Starlette:
-    api = _Api(service)
-    app = Starlette(
-        routes=[
-            Route("/v1/health", api.health),
-            Route("/v1/events", api.events, methods=["POST"]),
-            Route("/v1/panes", api.panes),
-            Route("/v1/targets", api.targets, methods=["GET"]),
-            Route("/v1/targets", api.add_target, methods=["POST"]),
-            Route("/v1/targets/{name}", api.remove_target, methods=["DELETE"]),
-            Route("/v1/watch", api.watch),
-        ],
-        exception_handlers={
-            AgtmuxError: api.on_error,
-            HTTPException: api.on_http_error,
-            Exception: api.on_crash,
-        },
-    )
-    # A path with a slash too many is not found, like any other.
-    app.router.redirect_slashes = False
-    return app
+def build_app(service: Service) -> App:
+    return App(_Api(service))
+
+
+class App:
+    """The routes, and the one place where what went wrong becomes an answer."""
+
+    def __init__(self, api: _Api) -> None:
+        self._api = api
+        self._router = Router(
+            [
+                Route("/v1/events", _Endpoint(api.events), methods=["POST"]),
+                Route("/v1/health", _Endpoint(api.health), methods=["GET"]),
+                Route("/v1/panes", _Endpoint(api.panes), methods=["GET"]),
+                Route("/v1/targets", _Endpoint(api.targets), methods=["GET"]),
+                Route("/v1/targets", _Endpoint(api.add_target), methods=["POST"]),
+                Route("/v1/targets/{name}", _Endpoint(api.remove_target), methods=["DELETE"]),
+                Route("/v1/watch", _Endpoint(api.watch), methods=["GET"]),
+            ],
+            # A path with a slash too many is not found, like any other.
+            redirect_slashes=False,
+        )
+
+    @property
+    def routes(self) -> list[BaseRoute]:
+        return self._router.routes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # With an app in its scope, the router raises for what it does not know instead of answering by itself.
+        scope["app"] = self
+        try:
+            await self._router(scope, receive, send)
+        except ClientDisconnect:
+            # Whoever asked has left, or was refused by the connection already.
+            return
+        except Exception as error:
+            await self._api.answer_to(error, scope)(scope, receive, send)
+
+
+class _Endpoint:
+    """A function of a request as Starlette's routes take it without wrapping it into handlers of their own."""
+
+    def __init__(self, answer: Callable[[Request], Awaitable[Response]]) -> None:
+        self._answer = answer
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await (await self._answer(Request(scope, receive)))(scope, receive, send)
 
 
 class _Api:
@@ -119,24 +140,17 @@ class _Api:
             return Response(media_type="application/x-ndjson")
         return StreamingResponse(self._service.hub.watch(), media_type="application/x-ndjson")
 
-    async def on_error(self, request: Request, error: Exception) -> Response:
-        if not isinstance(error, AgtmuxError):
-            raise error
+    def answer_to(self, error: Exception, scope: Scope) -> Response:
+        asked = f"{scope.get('method', scope['type'])} {scope['path']}"
+        status = None
+        if isinstance(error, HTTPException):
+            status = error.status_code
+            error = AgtmuxError(_HTTP_ERRORS.get(status, ErrorCode.USAGE), f"there is no {asked}")
+        elif not isinstance(error, AgtmuxError):
+            _log.error("%s failed", asked, exc_info=error)
+            error = AgtmuxError(ErrorCode.INTERNAL, "agtmuxd failed at this; its log says more")
         self._count(error)
-        return _json(error.as_json(), error.http_status)
-
-    async def on_http_error(self, request: Request, error: Exception) -> Response:
-        status = error.status_code if isinstance(error, HTTPException) else 500
-        code = _HTTP_ERRORS.get(status, ErrorCode.USAGE)
-        reported = AgtmuxError(code, f"there is no {request.method} {request.url.path}")
-        self._count(reported)
-        return _json(reported.as_json(), status)
-
-    async def on_crash(self, request: Request, error: Exception) -> Response:
-        _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
-        reported = AgtmuxError(ErrorCode.INTERNAL, "agtmuxd failed at this; its log says more")
-        self._count(reported)
-        return _json(reported.as_json(), reported.http_status)
+        return _json(error.as_json(), status or error.http_status)
 
     def _count(self, error: AgtmuxError) -> None:
         self._service.refusals[error.code] += 1
@@ -147,22 +161,15 @@ class _Api:
 
 
 async def _body(request: Request) -> bytes:
+    """The whole body. How long it may take to come is the connection's business, see `protocol`."""
     declared = request.headers.get("content-length", "")
     if declared.isdigit() and int(declared) > MAX_BODY_BYTES:
         raise _too_large(int(declared))
-    try:
-        async with asyncio.timeout(READ_TIME_LIMIT):
-            chunks = bytearray()
-            async for chunk in request.stream():
-                chunks += chunk
-                if len(chunks) > MAX_BODY_BYTES:
-                    raise _too_large(len(chunks))
-    except TimeoutError:
-        raise AgtmuxError(
-            ErrorCode.TIMEOUT, f"the request did not arrive within {READ_TIME_LIMIT:.0f} seconds"
-        ) from None
-    except ClientDisconnect:
-        raise AgtmuxError(ErrorCode.USAGE, "the request ended too early") from None
+    chunks = bytearray()
+    async for chunk in request.stream():
+        chunks += chunk
+        if len(chunks) > MAX_BODY_BYTES:
+            raise _too_large(len(chunks))
     return bytes(chunks)
 
 

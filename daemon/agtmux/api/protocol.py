@@ -14,8 +14,8 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 
-# A head is a few hundred bytes over a local socket: what takes longer, or more, is not one of ours.
-HEAD_TIME_LIMIT: Final = 5.0
+# A request is small and comes over a local socket: what takes longer than this will not come.
+TIME_LIMIT: Final = 5.0
 HEAD_BYTES_LIMIT: Final = 65_536
 
 
@@ -26,15 +26,20 @@ class Protocol(HttpToolsProtocol):
         super().__init__(*arguments, **options)
         self._on_refused = on_refused
         self._in_head = False
+        self._in_request = False
+        self._refused = False
         self._head_bytes = 0
-        self._head_timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._expect_head()
+        self._set_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._cancel_timer()
+        if self._in_request and not self._refused and not self._is_answered():
+            # Nobody is there to be told, but it counts.
+            self._on_refused(AgtmuxError(ErrorCode.USAGE, "the request ended too early"))
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -49,22 +54,27 @@ class Protocol(HttpToolsProtocol):
                 )
                 return
         # A request that came whole, as ours do, needs no timer.
-        if self._head_timer is None and (self._in_head or not self._is_answering()):
-            self._expect_head()
+        if self._timer is None and (self._in_request or not self._is_answering()):
+            self._set_timer()
 
     def on_message_begin(self) -> None:
-        self._in_head = True
+        self._in_head = self._in_request = True
         self._head_bytes = 0
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        self._in_head = False
-        self._cancel_timer()
         super().on_headers_complete()
+        self._in_head = False
+
+    def on_message_complete(self) -> None:
+        self._in_request = False
+        self._cancel_timer()
+        super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
-        if self._is_answering() and (self.pipeline or self.cycle.response_started):
-            # One answer cannot be written into another.
+        in_body = self._in_request and not self._in_head and not self._is_answered()
+        if self._is_answering() and not in_body:
+            # The answer to the request before this one cannot be interrupted by another.
             self.transport.close()
             return
         self._refuse(AgtmuxError(ErrorCode.USAGE, "this is not an HTTP/1.1 request; the socket speaks nothing else"))
@@ -81,33 +91,33 @@ class Protocol(HttpToolsProtocol):
         cycle: RequestResponseCycle | None = self.cycle
         return cycle is not None and not cycle.response_complete
 
-    def _expect_head(self) -> None:
-        self._head_timer = self.loop.call_later(HEAD_TIME_LIMIT, self._head_is_late)
+    def _is_answered(self) -> bool:
+        """Whether the request that is coming in has an answer already: it was refused by its head."""
+        return not self._in_head and self.cycle.response_started
+
+    def _set_timer(self) -> None:
+        self._timer = self.loop.call_later(TIME_LIMIT, self._is_late)
 
     def _cancel_timer(self) -> None:
-        if self._head_timer is not None:
-            self._head_timer.cancel()
-            self._head_timer = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
-    def _head_is_late(self) -> None:
-        self._head_timer = None
+    def _is_late(self) -> None:
+        self._timer = None
         if self.transport.is_closing():
             return
-        if self._is_answering():
-            self._expect_head()
-        elif self._in_head:
-            self._refuse(
-                AgtmuxError(
-                    ErrorCode.TIMEOUT, f"the request's head did not arrive within {HEAD_TIME_LIMIT:.0f} seconds"
-                )
-            )
+        if self._in_request and not self._is_answered():
+            what = "the request's head" if self._in_head else "the request"
+            self._refuse(AgtmuxError(ErrorCode.TIMEOUT, f"{what} did not arrive within {TIME_LIMIT:.0f} seconds"))
+        elif self._is_answering():
+            self._set_timer()
         else:
             self.transport.close()
 
     def _refuse(self, error: AgtmuxError) -> None:
-        # Whoever waits for the rest of this request hears that it will not come, and counts it.
-        if not self._is_answering():
-            self._on_refused(error)
+        self._refused = True
+        self._on_refused(error)
         content = json.dumps(error.as_json()).encode()
         head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n" % len(content)
         self.transport.write(STATUS_LINE[error.http_status] + head + content)

@@ -151,7 +151,7 @@ class Ingest:
             for publish in self.on_change:
                 publish(changed)
 
-    async def _process(
+    def _process(
         self,
         tx: Transaction,
         draft: Draft,
@@ -164,30 +164,30 @@ class Ingest:
             if isinstance(submission, tuple):
                 run.extend((index, event) for event in submission)
                 continue
-            await self._take_events(tx, draft, run, results, now)
+            self._take_events(tx, draft, run, results, now)
             run = []
-            await self._take_fact(tx, draft, submission, now)
-        await self._take_events(tx, draft, run, results, now)
-        await _write(tx, draft, now)
+            self._take_fact(tx, draft, submission, now)
+        self._take_events(tx, draft, run, results, now)
+        _write(tx, draft, now)
         return results
 
-    async def _take_fact(
+    def _take_fact(
         self, tx: Transaction, draft: Draft, fact: Topology | AddTarget | RemoveTarget | ExpirePending, now: Timestamp
     ) -> None:
         match fact:
             case Topology():
-                await apply_topology(tx, draft, fact, now, self._policy)
+                apply_topology(tx, draft, fact, now, self._policy)
             case AddTarget(target):
                 draft.targets[target.target_id] = target
-                await tables.save_target(tx, target, now)
+                tables.save_target(tx, target, now)
             case RemoveTarget(target_id):
                 forget_target(draft, target_id)
-                await tables.delete_target(tx, target_id)
+                tables.delete_target(tx, target_id)
             case ExpirePending():
                 pass
-        await self._retry_pending(tx, draft, now)
+        self._retry_pending(tx, draft, now)
 
-    async def _retry_pending(self, tx: Transaction, draft: Draft, now: Timestamp) -> None:
+    def _retry_pending(self, tx: Transaction, draft: Draft, now: Timestamp) -> None:
         waiting = sorted(draft.pending.values(), key=lambda event: event.ingested_at)
         bound: list[Event] = []
         for event in waiting:
@@ -196,11 +196,11 @@ class Ingest:
                 bound.append(replace(event, runtime_id=runtime.runtime_id))
             if receipt.status != "pending_bind":
                 self.counts[receipt.status] += 1
-        known = await tables.known(tx, [], [], [tables.event_key(event) for event in bound])
+        known = tables.known(tx, [], [], [tables.event_key(event) for event in bound])
         for event in bound:
             self._apply(draft, event, known, now)
 
-    async def _take_events(
+    def _take_events(
         self,
         tx: Transaction,
         draft: Draft,
@@ -211,7 +211,7 @@ class Ingest:
         for start in range(0, len(run), tables.MAX_EVENTS_AT_ONCE):
             part = run[start : start + tables.MAX_EVENTS_AT_ONCE]
             placed = [(index, self._placed(draft, event)) for index, event in part]
-            known = await tables.known(
+            known = tables.known(
                 tx,
                 [event.event_id for _, event in part],
                 [tables.inbox_key(event) for _, event in part if event.runtime_id is None],
@@ -285,23 +285,23 @@ class Ingest:
         return Receipt(event.event_id, outcome, event.runtime_id)
 
 
-async def _write(tx: Transaction, draft: Draft, now: Timestamp) -> None:
+def _write(tx: Transaction, draft: Draft, now: Timestamp) -> None:
     if draft.ended:
-        await tables.end_runtimes(tx, draft.ended, now)
+        tables.end_runtimes(tx, draft.ended, now)
     if draft.started:
-        await tables.insert_runtimes(tx, draft.started)
+        tables.insert_runtimes(tx, draft.started)
     gone = [key for key, pane in draft.panes.items() if pane is None]
     if gone:
-        await tables.delete_panes(tx, gone)
+        tables.delete_panes(tx, gone)
     if draft.panes:
-        await tables.save_panes(tx, [pane for pane in draft.panes.values() if pane is not None], now)
+        tables.save_panes(tx, [pane for pane in draft.panes.values() if pane is not None], now)
     if draft.inbox:
-        await tables.upsert_inbox(tx, draft.inbox.values())
+        tables.upsert_inbox(tx, draft.inbox.values())
     if draft.events:
-        await tables.insert_events(tx, draft.events)
+        tables.insert_events(tx, draft.events)
     changed: list[Record] = [record for record in draft.records.values() if record is not None]
     if changed:
-        await tables.save_records(tx, changed)
+        tables.save_records(tx, changed)
 
 
 def _size(entry: tuple[Submission, asyncio.Future[list[Receipt]]] | None) -> int:

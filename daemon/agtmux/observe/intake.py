@@ -69,7 +69,7 @@ class HookRecord(msgspec.Struct, frozen=True):
     agent: Annotated[str, msgspec.Meta(max_length=64)]
     event: Annotated[str, msgspec.Meta(max_length=128)]
     event_id: _Id
-    event_time_ns: int
+    event_time_ns: Annotated[int, msgspec.Meta(ge=0, le=MAX_INT64)]
     pane_id: str | None = None
     tmux: str | None = None
     pid: int | None = None
@@ -187,7 +187,7 @@ class Intake:
             event_type=event_type,
             source=source,
             dedupe_key=derive_dedupe_key(source, facts.event_id, event_type, (redacted or "").encode()),
-            event_time=Timestamp(max(0, facts.event_time_ns // 1000)),
+            event_time=Timestamp(facts.event_time_ns // 1000),
             ingested_at=self._clock.now(),
             source_event_id=_storable(facts.event_id),
             target_id=target_id,

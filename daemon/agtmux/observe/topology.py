@@ -12,7 +12,7 @@ from agtmux.store import tables
 from agtmux.store.writer import Transaction
 
 
-async def apply_topology(tx: Transaction, draft: Draft, topology: Topology, now: Timestamp, policy: Policy) -> None:
+def apply_topology(tx: Transaction, draft: Draft, topology: Topology, now: Timestamp, policy: Policy) -> None:
     target_id = topology.target_id
     target = draft.target(target_id)
     if target is None:
@@ -22,15 +22,13 @@ async def apply_topology(tx: Transaction, draft: Draft, topology: Topology, now:
     seen_keys: set[PaneKey] = set()
     for seen in topology.panes:
         seen_keys.add((target_id, seen.pane.pane_id))
-        await _see(tx, draft, topology, seen, now, policy)
+        _see(tx, draft, topology, seen, now, policy)
     for key in draft.pane_keys(target_id) - seen_keys:
         _end(draft, key)
         draft.panes[key] = None
 
 
-async def _see(
-    tx: Transaction, draft: Draft, topology: Topology, seen: SeenPane, now: Timestamp, policy: Policy
-) -> None:
+def _see(tx: Transaction, draft: Draft, topology: Topology, seen: SeenPane, now: Timestamp, policy: Policy) -> None:
     if topology.tmux_server_boot_id is None:
         raise LookupError("a topology with panes must name its server")
     key = (topology.target_id, seen.pane.pane_id)
@@ -40,8 +38,8 @@ async def _see(
     record = draft.record(key)
     if record is not None and record.runtime.is_inhabited_by(instance, seen.inhabitant):
         return
-    after_version = record.row.state_version if record is not None else await tables.last_state_version(tx, *key)
-    epoch = await tables.last_epoch(tx, instance) + 1
+    after_version = record.row.state_version if record is not None else tables.last_state_version(tx, *key)
+    epoch = tables.last_epoch(tx, instance) + 1
     if record is not None and record.runtime.instance == instance:
         epoch = max(epoch, record.runtime.pane_epoch + 1)
     _end(draft, key)

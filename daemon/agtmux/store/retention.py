@@ -8,7 +8,7 @@ from typing import Final
 
 from agtmux.domain.timestamps import Timestamp
 from agtmux.store.database import Database
-from agtmux.store.writer import Transaction
+from agtmux.store.writer import Job, Transaction
 
 _BITE: Final = 2_000
 
@@ -53,13 +53,13 @@ async def forget(database: Database, retention: Retention, now: Timestamp) -> in
     return touched
 
 
-def _bite(sql: str, before: int):  # type: ignore[no-untyped-def]
-    async def job(tx: Transaction) -> int:
-        await tx.execute(sql, (before, _BITE))
-        return int((await tx.fetch("SELECT changes()"))[0][0])
+def _bite(sql: str, before: int) -> Job[int]:
+    def job(tx: Transaction) -> int:
+        tx.execute(sql, (before, _BITE))
+        return int(tx.fetch("SELECT changes()")[0][0])
 
     return job
 
 
-async def _give_back(tx: Transaction) -> None:
-    await tx.execute("PRAGMA incremental_vacuum(1000)")
+def _give_back(tx: Transaction) -> None:
+    tx.execute("PRAGMA incremental_vacuum(1000)")

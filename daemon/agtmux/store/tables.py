@@ -24,8 +24,8 @@ InboxKey = tuple[str, str, str, str]
 
 _EVENT_KEY = ("runtime_id", "source", "dedupe_key")
 _INBOX_KEY = ("target_id", "pane_id", "source", "dedupe_key")
-# An event asks with at most nine variables, and SQLite takes 32,766 in a statement.
-MAX_EVENTS_AT_ONCE = 3_000
+# An event asks with at most four variables a statement, and SQLite takes 32,766.
+MAX_EVENTS_AT_ONCE = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,39 +53,37 @@ class Known:
     event_keys: set[EventKey]
 
 
-async def known(
+def known(
     tx: Transaction, event_ids: Sequence[str], inbox_keys: Sequence[InboxKey], event_keys: Sequence[EventKey]
 ) -> Known:
-    """One question for all: every trip to the database thread costs as much as twenty rows."""
-    ids: list[tuple[str]] = [(event_id,) for event_id in event_ids]
-    questions = (
-        ("0, event_id, '', '', ''", "events", ("event_id",), ids),
-        ("0, inbox_id, '', '', ''", "event_inbox", ("inbox_id",), ids),
-        ("1, target_id, pane_id, source, dedupe_key", "event_inbox", _INBOX_KEY, inbox_keys),
-        ("2, runtime_id, source, dedupe_key, ''", "events", _EVENT_KEY, event_keys),
+    ids = [(event_id,) for event_id in event_ids]
+    kept = _found(tx, "events", ("event_id",), ids)
+    waiting = _found(tx, "event_inbox", ("inbox_id",), ids)
+    return Known(
+        event_ids={key[0] for key in kept | waiting},
+        inbox_keys=_found(tx, "event_inbox", _INBOX_KEY, inbox_keys),
+        event_keys=_found(tx, "events", _EVENT_KEY, event_keys),
     )
-    parts: list[str] = []
-    parameters: list[str] = []
-    for columns, table, key_columns, keys in questions:
-        if keys:
-            one = "(" + ", ".join("?" * len(key_columns)) + ")"
-            values = ", ".join([one] * len(keys))
-            parts.append(f"SELECT {columns} FROM {table} WHERE ({', '.join(key_columns)}) IN (VALUES {values})")
-            parameters += [part for key in keys for part in key]
-    found = Known(set(), set(), set())
-    for kind, *key in await tx.fetch(" UNION ALL ".join(parts), parameters) if parts else ():
-        match kind:
-            case 0:
-                found.event_ids.add(key[0])
-            case 1:
-                found.inbox_keys.add((key[0], key[1], key[2], key[3]))
-            case _:
-                found.event_keys.add((key[0], key[1], key[2]))
-    return found
 
 
-async def insert_events(tx: Transaction, events: Iterable[Event]) -> None:
-    await tx.execute_many(
+def _found(tx: Transaction, table: str, columns: tuple[str, ...], keys: Sequence[tuple[str, ...]]) -> set[Any]:
+    if not keys:
+        return set()
+    asked = [f"asked{number}" for number in range(len(columns))]
+    values = ", ".join(["(" + ", ".join("?" * len(columns)) + ")"] * len(keys))
+    matches = " AND ".join(f"{column} = {name}" for column, name in zip(columns, asked, strict=True))
+    # CROSS JOIN fixes the order: each key is looked up in the index. With `(a, b) IN (VALUES …)` SQLite walks through
+    # the whole table instead.
+    rows = tx.fetch(
+        f"WITH asked ({', '.join(asked)}) AS (VALUES {values})"
+        f" SELECT {', '.join(asked)} FROM asked CROSS JOIN {table} ON {matches}",
+        [part for key in keys for part in key],
+    )
+    return set(rows)
+
+
+def insert_events(tx: Transaction, events: Iterable[Event]) -> None:
+    tx.execute_many(
         "INSERT INTO events (event_id, runtime_id, event_type, source, source_event_id, source_seq, event_time,"
         " ingested_at, dedupe_key, action_id, raw_payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
@@ -107,9 +105,9 @@ async def insert_events(tx: Transaction, events: Iterable[Event]) -> None:
     )
 
 
-async def upsert_inbox(tx: Transaction, entries: Iterable[InboxEntry]) -> None:
+def upsert_inbox(tx: Transaction, entries: Iterable[InboxEntry]) -> None:
     """A bound event's payload and verdict live on in `events` and its cursor; the inbox keeps only the fact."""
-    await tx.execute_many(
+    tx.execute_many(
         "INSERT INTO event_inbox (inbox_id, target_id, pane_id, runtime_id, event_type, source, source_event_id,"
         " source_seq, dedupe_key, event_time, ingested_at, pid, start_hint, agent_type, status, reason_code,"
         " verdict_json, raw_payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -170,10 +168,10 @@ async def load_pending(database: Database) -> list[Event]:
     ]
 
 
-async def save_records(tx: Transaction, records: Iterable[Record]) -> None:
+def save_records(tx: Transaction, records: Iterable[Record]) -> None:
     """States and cursors of runtimes that changed."""
     kept = list(records)
-    await tx.execute_many(
+    tx.execute_many(
         "INSERT OR REPLACE INTO states (target_id, pane_id, runtime_id, state, reason_code, confidence, source,"
         " state_version, last_source_seq, last_seen_at, updated_at, attention_json, evidence_json)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -196,7 +194,7 @@ async def save_records(tx: Transaction, records: Iterable[Record]) -> None:
             for record in kept
         ],
     )
-    await tx.execute_many(
+    tx.execute_many(
         "INSERT OR REPLACE INTO runtime_source_cursors (runtime_id, source, last_readable, last_source_seq,"
         " last_order_event_time, last_order_ingested_at, last_order_event_id, event_type, verdict_json)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -279,8 +277,8 @@ async def load_records(database: Database) -> list[Record]:
     ]
 
 
-async def insert_runtimes(tx: Transaction, runtimes: Iterable[Runtime]) -> None:
-    await tx.execute_many(
+def insert_runtimes(tx: Transaction, runtimes: Iterable[Runtime]) -> None:
+    tx.execute_many(
         "INSERT INTO runtimes (runtime_id, target_id, pane_id, tmux_server_boot_id, pane_epoch, agent_type,"
         " agent_version, pid, started_at, ended_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)",
         [
@@ -300,15 +298,15 @@ async def insert_runtimes(tx: Transaction, runtimes: Iterable[Runtime]) -> None:
     )
 
 
-async def end_runtimes(tx: Transaction, runtimes: Iterable[Runtime], ended_at: Timestamp) -> None:
-    await tx.execute_many(
+def end_runtimes(tx: Transaction, runtimes: Iterable[Runtime], ended_at: Timestamp) -> None:
+    tx.execute_many(
         "UPDATE runtimes SET ended_at = ? WHERE runtime_id = ?",
         [(ended_at, runtime.runtime_id) for runtime in runtimes],
     )
 
 
-async def last_epoch(tx: Transaction, instance: PaneInstance) -> int:
-    rows = await tx.fetch(
+def last_epoch(tx: Transaction, instance: PaneInstance) -> int:
+    rows = tx.fetch(
         "SELECT coalesce(max(pane_epoch), 0) FROM runtimes"
         " WHERE target_id = ? AND tmux_server_boot_id = ? AND pane_id = ?",
         (instance.target_id, instance.tmux_server_boot_id, instance.pane_id),
@@ -316,16 +314,16 @@ async def last_epoch(tx: Transaction, instance: PaneInstance) -> int:
     return int(rows[0][0])
 
 
-async def last_state_version(tx: Transaction, target_id: TargetId, pane_id: PaneId) -> int:
-    rows = await tx.fetch(
+def last_state_version(tx: Transaction, target_id: TargetId, pane_id: PaneId) -> int:
+    rows = tx.fetch(
         "SELECT coalesce(max(state_version), 0) FROM states WHERE target_id = ? AND pane_id = ?",
         (target_id, pane_id),
     )
     return int(rows[0][0])
 
 
-async def save_panes(tx: Transaction, panes: Iterable[Pane], now: Timestamp) -> None:
-    await tx.execute_many(
+def save_panes(tx: Transaction, panes: Iterable[Pane], now: Timestamp) -> None:
+    tx.execute_many(
         "INSERT OR REPLACE INTO panes (target_id, pane_id, session_name, window_id, window_name, title, cwd,"
         " updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         [
@@ -344,10 +342,10 @@ async def save_panes(tx: Transaction, panes: Iterable[Pane], now: Timestamp) -> 
     )
 
 
-async def delete_panes(tx: Transaction, keys: Iterable[tuple[TargetId, PaneId]]) -> None:
+def delete_panes(tx: Transaction, keys: Iterable[tuple[TargetId, PaneId]]) -> None:
     gone = list(keys)
-    await tx.execute_many("DELETE FROM panes WHERE target_id = ? AND pane_id = ?", gone)
-    await tx.execute_many("DELETE FROM states WHERE target_id = ? AND pane_id = ?", gone)
+    tx.execute_many("DELETE FROM panes WHERE target_id = ? AND pane_id = ?", gone)
+    tx.execute_many("DELETE FROM states WHERE target_id = ? AND pane_id = ?", gone)
 
 
 async def load_panes(database: Database) -> list[Pane]:
@@ -355,8 +353,8 @@ async def load_panes(database: Database) -> list[Pane]:
     return [Pane(TargetId(row[0]), PaneId(row[1]), *row[2:]) for row in rows]
 
 
-async def save_target(tx: Transaction, target: Target, now: Timestamp) -> None:
-    await tx.execute(
+def save_target(tx: Transaction, target: Target, now: Timestamp) -> None:
+    tx.execute(
         "INSERT OR REPLACE INTO targets (target_id, target_name, kind, connection_ref, tmux_socket, is_default,"
         " is_ephemeral, last_seen_at, health, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
@@ -374,8 +372,8 @@ async def save_target(tx: Transaction, target: Target, now: Timestamp) -> None:
     )
 
 
-async def delete_target(tx: Transaction, target_id: TargetId) -> None:
-    await tx.execute("DELETE FROM targets WHERE target_id = ?", (target_id,))
+def delete_target(tx: Transaction, target_id: TargetId) -> None:
+    tx.execute("DELETE FROM targets WHERE target_id = ?", (target_id,))
 
 
 async def load_targets(database: Database) -> list[Target]:
