@@ -33,20 +33,25 @@ def run() -> list[tuple[str, str, str, bool]]:
                 # In turns, so that a busy moment of the machine falls on both.
                 bare.append(_milliseconds([python, "-S", "-c", "pass"], home))
                 answered.append(_milliseconds([hook, "claude", "PreToolUse"], home))
-        assert not (home / "spool").exists(), "an event was not delivered"
+        late = _spooled(home)
         ratio = statistics.median(answered) / statistics.median(bare)
 
         absent = [_milliseconds([hook, "claude", "PreToolUse"], home) for _ in range(SLOW_RUNS)]
         with _daemon(home / "agtmuxd.sock", answers=False):
             slow = [_milliseconds([hook, "claude", "PreToolUse"], home) for _ in range(SLOW_RUNS)]
-        spooled = (home / "spool" / "hook.jsonl").read_bytes().count(b"\n")
-        assert spooled == 2 * SLOW_RUNS, f"{spooled} of {2 * SLOW_RUNS} events were spooled"
+        kept = _spooled(home) - late
     times = f"{statistics.median(answered):.1f} / {statistics.median(bare):.1f} ms"
     return [
         ("hook, daemon answers, median", f"{ratio:.2f} × python3 -S -c pass ({times})", "≤ 2 ×", ratio <= 2),
         _row("hook, daemon absent, p95", absent),
         _row("hook, daemon never answers, p95", slow),
+        ("hook, events kept without a daemon", f"{kept} of {2 * SLOW_RUNS}", "all", kept == 2 * SLOW_RUNS),
     ]
+
+
+def _spooled(home: Path) -> int:
+    path = home / "spool" / "hook.jsonl"
+    return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
 def _row(what: str, samples: list[float]) -> tuple[str, str, str, bool]:

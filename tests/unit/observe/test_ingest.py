@@ -236,12 +236,12 @@ async def test_a_refused_write_leaves_the_world_as_it_was_and_says_so(tmp_path: 
     async with a_core(tmp_path) as core:
         await core.look(seen())
         before = core.record
-        await core.database._writing.execute("PRAGMA query_only = ON")
+        await core.database.writer.write(lambda tx: tx.execute("PRAGMA query_only = ON"))
         with pytest.raises(AgtmuxError) as refused:
             await core.take(FIRST)
         assert refused.value.code is ErrorCode.STORE
         assert core.record is before
-        await core.database._writing.execute("PRAGMA query_only = OFF")
+        await core.database.writer.write(lambda tx: tx.execute("PRAGMA query_only = OFF"))
         assert await core.take(FIRST) == ["applied"]
 
 

@@ -1,0 +1,128 @@
+"""Payloads are forgotten after seven days, rows after fourteen, and nothing else ever is."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from unit.builders import PANE, T0, FakeTime, a_core, a_pane, an_event, rows, seen, unbound
+
+from agtmux.domain.durations import SECOND, parse_duration
+from agtmux.domain.panes import HOST
+from agtmux.domain.redact import Redacted
+from agtmux.domain.timestamps import Timestamp
+from agtmux.store.retention import Retention, forget
+
+DAY = 86_400
+RETENTION = Retention(payload=parse_duration("7d"), metadata=parse_duration("14d"))
+
+
+def days(count: float) -> Timestamp:
+    return Timestamp(T0 + round(count * DAY * SECOND))
+
+
+def payload_of(event_id: str, at: float, **other):
+    return replace(an_event(event_id, at=at, **other), raw_payload=Redacted("long ago"))
+
+
+async def stored(tmp_path: Path, core) -> None:
+    """An agent with events of day 0 and day 1 that is still there; one that is gone; the inbox in all its states."""
+    await core.look(seen(), seen(pid=200, pane=a_pane("%2")))
+    other = core.world.records[HOST, "%2"].runtime.runtime_id
+    await core.take(
+        payload_of("old", 0),
+        payload_of("new", DAY),
+        payload_of("gone", 0, runtime_id=other),
+        unbound(payload_of("bound", 0)),
+        unbound(payload_of("lost", 0), target_id="vm9"),
+        unbound(payload_of("waiting", 5), pane_id="%9"),
+    )
+    await core.look(seen())
+
+
+@pytest.mark.parametrize(
+    ("now", "payloads", "events", "inbox"),
+    [
+        (days(7), {"old", "new", "gone", "bound"}, {"old", "new", "gone", "bound"}, {"bound", "lost", "waiting"}),
+        (days(7.5), {"new"}, {"old", "new", "gone", "bound"}, {"bound", "lost", "waiting"}),
+        (days(14), set(), {"old", "new", "gone", "bound"}, {"bound", "lost", "waiting"}),
+        (days(14.5), set(), {"new"}, {"waiting"}),
+        (days(99), set(), set(), {"waiting"}),
+    ],
+)
+async def test_each_thing_is_forgotten_in_its_time(tmp_path: Path, now, payloads, events, inbox) -> None:
+    async with a_core(tmp_path) as core:
+        await stored(tmp_path, core)
+        before = dict(core.world.records)
+        await forget(core.database, RETENTION, now)
+        assert core.world.records == before
+    kept = rows(tmp_path, "SELECT event_id, raw_payload FROM events")
+    assert {row[0] for row in kept} == events
+    assert {row[0] for row in kept if row[1]} == payloads
+    assert {row[0] for row in rows(tmp_path, "SELECT inbox_id FROM event_inbox")} == inbox
+
+
+async def test_what_a_living_pane_needs_is_never_forgotten(tmp_path: Path) -> None:
+    async with a_core(tmp_path) as core:
+        await stored(tmp_path, core)
+        record = core.record
+        await forget(core.database, RETENTION, days(10_000))
+    assert rows(tmp_path, "SELECT runtime_id FROM runtimes") == [(record.runtime.runtime_id,)]
+    for table in ("states", "panes", "targets", "runtime_source_cursors"):
+        assert len(rows(tmp_path, f"SELECT * FROM {table}")) == 1, table
+    async with a_core(tmp_path, FakeTime(days(10_000))) as core:
+        assert core.world.records == {(HOST, PANE): record}
+
+
+async def test_a_runtime_that_ended_stays_as_long_as_rows_do(tmp_path: Path) -> None:
+    count = "SELECT count(*) FROM runtimes WHERE ended_at IS NOT NULL"
+    async with a_core(tmp_path) as core:
+        await stored(tmp_path, core)
+        for now, left in ((days(13.9), 1), (days(14.1), 0)):
+            await forget(core.database, RETENTION, now)
+            assert rows(tmp_path, count) == [(left,)]
+
+
+async def test_nothing_due_is_nothing_done(tmp_path: Path) -> None:
+    async with a_core(tmp_path) as core:
+        await stored(tmp_path, core)
+        assert await forget(core.database, RETENTION, days(1)) == 0
+        assert await forget(core.database, RETENTION, days(99)) > 0
+        assert await forget(core.database, RETENTION, days(99)) == 0
+
+
+async def test_more_than_one_bite_is_forgotten_to_the_end(tmp_path: Path) -> None:
+    async with a_core(tmp_path) as core:
+        await core.look(seen())
+        await core.ingest.submit(tuple(payload_of(f"e{n}", n / 1e6) for n in range(4_500)))
+        await forget(core.database, RETENTION, days(8))
+        assert rows(tmp_path, "SELECT count(*) FROM events WHERE raw_payload IS NOT NULL") == [(0,)]
+        assert rows(tmp_path, "SELECT count(*) FROM events") == [(4_500,)]
+        await forget(core.database, RETENTION, days(15))
+        assert rows(tmp_path, "SELECT count(*) FROM events") == [(0,)]
+
+
+async def test_what_was_forgotten_is_gone_from_the_file(tmp_path: Path) -> None:
+    async with a_core(tmp_path) as core:
+        await core.look(seen())
+        await core.take(replace(an_event("e1"), raw_payload=Redacted("a memorable phrase")))
+        await forget(core.database, RETENTION, days(8))
+    for file in tmp_path.iterdir():
+        assert b"a memorable phrase" not in file.read_bytes(), file.name
+
+
+async def test_the_time_a_thing_is_kept_can_be_configured(tmp_path: Path) -> None:
+    async with a_core(tmp_path) as core:
+        await core.look(seen())
+        await core.take(payload_of("e1", 0))
+        await forget(core.database, Retention(payload=SECOND, metadata=10 * SECOND), Timestamp(T0 + 2 * SECOND))
+    assert rows(tmp_path, "SELECT event_id, raw_payload FROM events") == [("e1", None)]
+
+
+async def test_room_that_was_freed_is_given_back(tmp_path: Path) -> None:
+    async with a_core(tmp_path) as core:
+        await core.look(seen())
+        large = Redacted("x" * 20_000)
+        await core.take(*(replace(an_event(f"e{n}", at=n), raw_payload=large) for n in range(50)))
+        await forget(core.database, RETENTION, days(8))
+        (free,) = (await core.database.read("PRAGMA freelist_count"))[0]
+        assert free < 20, "a million bytes were forgotten"
