@@ -87,7 +87,9 @@ class Service:
         self._find_sockets()
         # What happened while no daemon was there is older than anything that comes from now on.
         try:
-            await self._drain_spool()
+            # Twice if an earlier daemon was killed over it: what it had taken aside comes first.
+            while await self._drain_spool():
+                pass
         except AgtmuxError as error:
             _log.warning("the spool has to wait: %s", error.message)
         for target in self.world.targets.values():
@@ -230,13 +232,14 @@ class Service:
                 _log.warning("housekeeping was refused: %s", error.message)
             await asyncio.sleep(_SPOOL_EVERY)
 
-    async def _drain_spool(self) -> None:
+    async def _drain_spool(self) -> bool:
+        """Take in what hooks had to keep; False when there was nothing."""
         try:
             drained = await asyncio.to_thread(spool_reader.drain, self._state_directory)
         except OSError as error:
             raise AgtmuxError(ErrorCode.STORE, f"the spool cannot be read: {error}") from None
         if not (drained.records or drained.dropped or drained.damaged):
-            return
+            return False
         max_age = parse_duration(self._config.hook.spool_max_age)
         outcomes: Counter[str] = Counter(dropped=drained.dropped, damaged=drained.damaged)
         events = []
@@ -252,6 +255,7 @@ class Service:
         await self._take_spooled(events)
         spool_reader.finish(self._state_directory)
         self.spool.update(outcomes)
+        return True
 
     async def _take_spooled(self, events: list[Event]) -> None:
         """All at once; one by one if that fails, as a bad one must not hold up the others at every start."""

@@ -35,6 +35,7 @@ from agtmux.domain.states import EXTERNAL_SOURCES, Confidence, Reason, Source, S
 from agtmux.domain.timestamps import Timestamp, parse_timestamp
 
 MAX_EVENTS_PER_REQUEST: Final = 5_000
+_LONGEST_TEXT: Final = 16_384
 # An event of this type states a canonical state outright: `state.running`, `state.waiting_input`, …
 _STATE_PREFIX: Final = "state."
 _RESERVED: Final = frozenset({STALE_DETECTED, TARGET_HEALTH_CHANGED, DEMOTION_DUE})
@@ -266,9 +267,29 @@ def _redacted(payload: object) -> Redacted | None:
     if payload is None:
         return None
     try:
-        return Redacted(msgspec.json.encode(redact_value(payload), enc_hook=str).decode("utf-8", "replace"))
-    except (ValueError, RecursionError, msgspec.MsgspecError) as error:
+        return Redacted(msgspec.json.encode(redact_value(_clipped(payload)), enc_hook=str).decode("utf-8", "replace"))
+    except (ValueError, TypeError, RecursionError, msgspec.MsgspecError) as error:
         raise _invalid(f"the payload cannot be kept: {error}") from None
+
+
+def _clipped(value: Any) -> Any:
+    """The payload with its longest texts cut: a file that a tool has read is neither worth its room in the database
+    nor the time that looking for secrets in it would take on the event loop."""
+    if isinstance(value, str):
+        return value if len(value) <= _LONGEST_TEXT else _cut(value)
+    if isinstance(value, list):
+        return [_clipped(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _clipped(item) for key, item in value.items()}
+    return value
+
+
+def _cut(text: str) -> str:
+    # Not within a word: half of a secret might no longer look like one.
+    kept = text[:_LONGEST_TEXT].rsplit(None, 1)[0]
+    if len(kept) < _LONGEST_TEXT // 2:
+        kept = ""
+    return f"{kept} … ({len(text) - len(kept)} more characters)"
 
 
 def _storable(identifier: str) -> str:
