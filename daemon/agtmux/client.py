@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 TIME_LIMIT: Final = 10.0
 _START_LIMIT: Final = 15.0
 _LONGEST_LINE: Final = 65_536
-_LAST_WORDS_LIMIT: Final = 65_536
+# How long another daemon may take to answer before it is tried again.
+_TURN: Final = 1.0
 # What a py2app stub leaves in the environment; a daemon, and the tmux it asks, must not inherit it.
 _BUNDLE_VARIABLES: Final = (
     "PYTHONHOME",
@@ -184,53 +185,72 @@ class _Answer:
         return bool(part)
 
 
-def start_daemon(socket_path: str) -> int:
-    """Start agtmuxd in the background and wait until it answers; returns the pid of what was started."""
-    import subprocess
-
-    print("agtmux: starting agtmuxd", file=sys.stderr)
-    # Its last words before the log is open. A pipe would be closed under it as soon as this command ends.
-    last_words = os.path.join(paths.state_directory(), "logs", "agtmuxd.stderr")
-    paths.private_directory(paths.state_directory())
-    paths.private_directory(os.path.dirname(last_words))
-    environment = {key: value for key, value in os.environ.items() if key not in _BUNDLE_VARIABLES}
-    with open(last_words, "ab", opener=_privately) as stderr:
-        # Others may start it at the same moment: nobody's words are overwritten, and none are read that are older.
-        if os.fstat(stderr.fileno()).st_size > _LAST_WORDS_LIMIT:
-            stderr.truncate(0)
-        said_before = os.fstat(stderr.fileno()).st_size
-        process = subprocess.Popen(
-            [sys.executable, "-m", "agtmux.daemon"],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=stderr,
-            cwd="/",
-            env=environment,
-            start_new_session=True,
-        )
+def start_daemon(socket_path: str) -> None:
+    """Start agtmuxd in the background and wait until it answers."""
+    # Python prints to standard output what is meant for a standard error that is closed.
+    if sys.stderr is not None:
+        print("agtmux: starting agtmuxd", file=sys.stderr)
     client = Client(socket_path, start=False)
     deadline = time.monotonic() + _START_LIMIT
-    while not _is_ready(client):
-        if process.poll() is not None:
-            with open(last_words, encoding="utf-8", errors="replace") as stderr_text:
-                stderr_text.seek(said_before)
-                complaint = stderr_text.read().strip()
-            if ErrorCode.ALREADY_RUNNING in complaint and _wait_for(client, deadline):
-                break
+    while (complaint := _started(client, deadline)) is not None:
+        # Another one won the race to start. Should it fail, it is this one's turn to find out why.
+        if ErrorCode.ALREADY_RUNNING not in complaint or time.monotonic() > deadline:
             raise AgtmuxError(
                 ErrorCode.DAEMON_UNAVAILABLE,
                 f"agtmuxd could not be started: {complaint.splitlines()[-1] if complaint else 'it said nothing'}",
             )
-        if time.monotonic() > deadline:
-            raise AgtmuxError(
-                ErrorCode.DAEMON_UNAVAILABLE,
-                f"agtmuxd (process {process.pid}) does not answer after {_START_LIMIT:.0f} seconds; "
-                f"see {os.path.join(paths.state_directory(), 'logs', 'agtmuxd.log')}",
+        if _wait_for(client, min(deadline, time.monotonic() + _TURN)):
+            return
+
+
+def _started(client: Client, deadline: float) -> str | None:
+    try:
+        return _start_once(client, deadline)
+    except OSError as error:
+        raise AgtmuxError(ErrorCode.CONFIG, f"agtmuxd cannot be started: {error}") from None
+
+
+def _start_once(client: Client, deadline: float) -> str | None:
+    """None as soon as a daemon answers, or the last words of the one that was started."""
+    import subprocess
+
+    # From before the log is open. A pipe would be closed under it as soon as this command ends, and a file that
+    # others share, who start it at the same moment, would mix up who said what.
+    said = os.path.join(paths.state_directory(), "logs", "agtmuxd.stderr")
+    said_to_us = f"{said}.{os.getpid()}"
+    paths.private_directory(paths.state_directory())
+    paths.private_directory(os.path.dirname(said))
+    environment = {key: value for key, value in os.environ.items() if key not in _BUNDLE_VARIABLES}
+    with open(said_to_us, "w+b", opener=_privately) as stderr:
+        try:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "agtmux.daemon"],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=stderr,
+                cwd="/",
+                env=environment,
+                start_new_session=True,
             )
-        time.sleep(0.02)
+            while (answering := _answering_pid(client)) is None:
+                if process.poll() is not None:
+                    stderr.seek(0)
+                    return stderr.read().decode("utf-8", "replace").strip()
+                if time.monotonic() > deadline:
+                    raise AgtmuxError(
+                        ErrorCode.DAEMON_UNAVAILABLE,
+                        f"agtmuxd (process {process.pid}) does not answer after {_START_LIMIT:.0f} seconds; "
+                        f"see {os.path.join(paths.state_directory(), 'logs', 'agtmuxd.log')}",
+                    )
+                time.sleep(0.02)
+            if answering == process.pid:
+                os.replace(said_to_us, said)
+        finally:
+            if os.path.exists(said_to_us):
+                os.unlink(said_to_us)
     # It lives on by itself; this process does not wait for it.
     process.returncode = 0
-    return process.pid
+    return None
 
 
 def _privately(path: str, flags: int) -> int:
@@ -238,21 +258,19 @@ def _privately(path: str, flags: int) -> int:
 
 
 def _wait_for(client: Client, deadline: float) -> bool:
-    """Another daemon won the race to start; it will answer soon."""
     while time.monotonic() < deadline:
-        if _is_ready(client):
+        if _answering_pid(client) is not None:
             return True
         time.sleep(0.02)
     return False
 
 
-def _is_ready(client: Client) -> bool:
+def _answering_pid(client: Client) -> int | None:
     """A socket that can be connected to is not enough: its daemon may yet give up, and has then more to say."""
     try:
-        client.get("/v1/health")
-    except AgtmuxError:
-        return False
-    return True
+        return int(client.get("/v1/health")["pid"])
+    except (AgtmuxError, LookupError, TypeError, ValueError):
+        return None
 
 
 def _request(method: str, path: str, body: bytes) -> bytes:

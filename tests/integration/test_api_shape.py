@@ -152,7 +152,7 @@ def check_health(home: Home) -> None:
         "events": {"applied": "int"},
         "pending_bind": "int",
         "refused": {"E_EVENT_INVALID": "int"},
-        "spool": {"dropped": "int", "damaged": "int"},
+        "spool": {},
         "streams": "int",
         "targets": [{"name": "str", "health": "str", "error": "NoneType"}],
     }

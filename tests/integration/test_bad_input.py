@@ -176,8 +176,6 @@ def test_a_hook_record_whose_payload_is_no_json_counts_all_the_same(home: Home, 
     assert home.state_of(own_pane) == "completed"
 
 
-
-
 @pytest.mark.parametrize("time_ns", [-1, 0, 2**63 - 1, 2**63, 2**64 - 1, 10**30])
 def test_a_hook_record_from_any_time_is_taken_or_refused(home: Home, own_pane: str, time_ns: int):
     facts = HOOK_FACTS | {"event_id": uuid.uuid4().hex, "event_time_ns": time_ns, "pane_id": own_pane}

@@ -120,6 +120,21 @@ def test_a_command_starts_the_daemon_with_one_line_on_stderr(home: Home):
     assert (again.returncode, again.stderr) == (0, "")
 
 
+@pytest.mark.xfail(strict=True, reason="the daemon answers before it has looked at tmux for the first time")
+def test_the_first_answer_already_knows_what_is_there(home: Home):
+    """`No agent is running` from a daemon that has not looked yet is wrong with confidence."""
+    pane = home.pane()
+    done = home.run("list", "panes", "--json")
+    assert [item["identity"]["pane_id"] for item in json.loads(done.stdout)["items"]] == [pane]
+
+
+def test_that_line_never_gets_into_the_output(home: Home):
+    command = f"{BIN}/agtmux list panes --json 2>&-"
+    done = subprocess.run(["sh", "-c", command], env=home.env, capture_output=True, text=True, timeout=30)
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["items"] == []
+
+
 def test_up_headless_starts_it_and_shows_nothing(home: Home):
     done = home.run("up", "--headless")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "agtmux: starting agtmuxd\n")

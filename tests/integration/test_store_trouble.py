@@ -1,11 +1,13 @@
 """A full disk, a state directory that cannot be written, a database that is none: a sentence each, and nothing lost."""
 
+import contextlib
 import json
 import os
 import shutil
 import sqlite3
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -193,12 +195,28 @@ def test_something_else_in_a_files_place_is_a_sentence(home: Home, name: str):
     assert "Traceback" not in done.stderr
 
 
-def test_a_command_that_cannot_start_the_daemon_says_why(home: Home):
+def test_commands_that_cannot_start_the_daemon_say_why(home: Home):
+    """All at once, as a status line and a watcher may: none gets to see another one's words, or none at all."""
     home.database.mkdir(parents=True)
-    done = home.run("list", "panes")
+    with ThreadPoolExecutor(8) as pool:
+        done = list(pool.map(lambda _: home.run("list", "panes"), range(8)))
+    for each in done:
+        assert each.returncode == 3
+        first, last = each.stderr.splitlines()
+        assert first == "agtmux: starting agtmuxd"
+        assert last.startswith("agtmux: E_DAEMON_UNAVAILABLE: agtmuxd could not be started: agtmux: E_")
+        assert f"E_STORE: {home.database} cannot be opened" in last
+
+
+def test_a_start_that_fails_late_is_explained_too(home: Home):
+    """Its socket can be connected to long before it gives up."""
+    home.state.mkdir(mode=0o700)
+    with contextlib.closing(sqlite3.connect(home.database, isolation_level=None)) as other:
+        other.execute("CREATE TABLE held (by)")
+        other.execute("BEGIN EXCLUSIVE")
+        done = home.run("list", "panes")
     assert done.returncode == 3
-    assert done.stderr.startswith("agtmux: starting agtmuxd\nagtmux: E_DAEMON_UNAVAILABLE: agtmuxd could not be started: ")
-    assert f"E_STORE: {home.database} cannot be opened" in done.stderr
+    assert f"E_STORE: another program holds {home.database} locked" in done.stderr
 
 
 DAMAGES = {

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from hypothesis import strategies as st
-from unit.builders import a_runtime, after, an_attention, unsupported
 
 from agtmux.domain.durations import SECOND
 from agtmux.domain.events import STALE_DETECTED, Event, Verdict
 from agtmux.domain.states import EXTERNAL_SOURCES, Confidence, Source, State
 from agtmux.domain.timestamps import Timestamp
+from unit.builders import a_runtime, after, an_attention, unsupported
 
 # Around the skew budget of 10 s, on both sides of both edges, and far beyond it.
 SKEWS = [

@@ -5,11 +5,11 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from unit.builders import T0, FakeTime
 
 from agtmux.clock import Clock
 from agtmux.domain.durations import SECOND
 from agtmux.domain.timestamps import Timestamp
+from unit.builders import T0, FakeTime
 
 HOUR = 3600 * SECOND
 

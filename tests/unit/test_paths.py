@@ -21,16 +21,17 @@ def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/ada")
 
 
+STATE, CONFIG = "/home/ada/.local/state/agtmux", "/home/ada/.config/agtmux"
 CASES: list[tuple[dict[str, str], str, str, str]] = [
-    ({}, "/home/ada/.local/state/agtmux", "/home/ada/.config/agtmux", "/home/ada/.local/state/agtmux/agtmuxd.sock"),
-    ({"XDG_STATE_HOME": "/s"}, "/s/agtmux", "/home/ada/.config/agtmux", "/s/agtmux/agtmuxd.sock"),
-    ({"XDG_CONFIG_HOME": "/c"}, "/home/ada/.local/state/agtmux", "/c/agtmux", "/home/ada/.local/state/agtmux/agtmuxd.sock"),
-    ({"XDG_RUNTIME_DIR": "/r"}, "/home/ada/.local/state/agtmux", "/home/ada/.config/agtmux", "/r/agtmux/agtmuxd.sock"),
-    ({"AGTMUX_STATE_DIR": "/own", "XDG_STATE_HOME": "/s"}, "/own", "/home/ada/.config/agtmux", "/own/agtmuxd.sock"),
-    ({"AGTMUX_CONFIG_DIR": "/own", "XDG_CONFIG_HOME": "/c"}, "/home/ada/.local/state/agtmux", "/own", "/home/ada/.local/state/agtmux/agtmuxd.sock"),
-    ({"AGTMUX_SOCKET": "/x.sock", "XDG_RUNTIME_DIR": "/r"}, "/home/ada/.local/state/agtmux", "/home/ada/.config/agtmux", "/x.sock"),
-    ({"AGTMUX_STATE_DIR": "", "AGTMUX_SOCKET": ""}, "/home/ada/.local/state/agtmux", "/home/ada/.config/agtmux", "/home/ada/.local/state/agtmux/agtmuxd.sock"),
-]  # fmt: skip
+    ({}, STATE, CONFIG, f"{STATE}/agtmuxd.sock"),
+    ({"XDG_STATE_HOME": "/s"}, "/s/agtmux", CONFIG, "/s/agtmux/agtmuxd.sock"),
+    ({"XDG_CONFIG_HOME": "/c"}, STATE, "/c/agtmux", f"{STATE}/agtmuxd.sock"),
+    ({"XDG_RUNTIME_DIR": "/r"}, STATE, CONFIG, "/r/agtmux/agtmuxd.sock"),
+    ({"AGTMUX_STATE_DIR": "/own", "XDG_STATE_HOME": "/s"}, "/own", CONFIG, "/own/agtmuxd.sock"),
+    ({"AGTMUX_CONFIG_DIR": "/own", "XDG_CONFIG_HOME": "/c"}, STATE, "/own", f"{STATE}/agtmuxd.sock"),
+    ({"AGTMUX_SOCKET": "/x.sock", "XDG_RUNTIME_DIR": "/r"}, STATE, CONFIG, "/x.sock"),
+    ({"AGTMUX_STATE_DIR": "", "AGTMUX_SOCKET": ""}, STATE, CONFIG, f"{STATE}/agtmuxd.sock"),
+]
 
 
 @pytest.mark.parametrize(("environment", "state", "config", "socket"), CASES)

@@ -16,7 +16,9 @@ def sheet(rules: str, agent_type: str = "eliza", command: str = "eliza") -> Agen
 
 
 def state_of(rule: str, payload: Any) -> State | None:
-    _, verdict = read_hook(sheet(f'[[hook]]\nevent = "E"\nstate = "idle"\nreason_code = "r"\n{rule}').hook, "E", payload)
+    _, verdict = read_hook(
+        sheet(f'[[hook]]\nevent = "E"\nstate = "idle"\nreason_code = "r"\n{rule}').hook, "E", payload
+    )
     assert verdict is not None
     return verdict.state
 
@@ -54,7 +56,15 @@ def test_the_first_rule_that_fits_decides() -> None:
 
 @pytest.mark.parametrize(
     ("named", "reason"),
-    [("rate_limit", "rate_limit"), ("Rate limit!", "r"), ("", "r"), (5, "r"), (None, "r"), ("x" * 65, "r"), ("a\n", "r")],
+    [
+        ("rate_limit", "rate_limit"),
+        ("Rate limit!", "r"),
+        ("", "r"),
+        (5, "r"),
+        (None, "r"),
+        ("x" * 65, "r"),
+        ("a\n", "r"),
+    ],
 )
 def test_a_payload_may_name_the_reason_if_it_is_one(named: Any, reason: str) -> None:
     rules = '[[hook]]\nevent = "E"\nstate = "error"\nreason_code = "r"\nreason_path = "why"'

@@ -73,7 +73,23 @@ def test_small_hex_digits_mean_the_same_as_large_ones() -> None:
 
 @pytest.mark.parametrize(
     "session",
-    ["", "a b", "ä", "a%", "a%2", "a%zz", "%ff", "%C3", "%ED%A0%80", "%C0%80", "a+b\n", "a:b", "a%2G", "%٢٠", "a\x00"],
+    [
+        "",
+        "a b",
+        "ä",
+        "a%",
+        "a%2",
+        "a%zz",
+        "%ff",
+        "%C3",
+        "%ED%A0%80",
+        "%C0%80",
+        "a+b\n",
+        "a:b",
+        "a%2G",
+        "%\u0662\u0660",
+        "a\x00",
+    ],
 )
 def test_a_session_that_is_not_percent_encoded_utf8_has_its_own_code(session: str) -> None:
     assert code_of(f"pane:host/{session}/@1/%1") == ErrorCode.REF_INVALID_ENCODING
@@ -110,8 +126,8 @@ def test_a_session_that_is_not_percent_encoded_utf8_has_its_own_code(session: st
         "pane:host/main/@1/1",
         "pane:host/main/@1/%1x",
         "pane:host/main/@-1/%1",
-        "pane:host/main/@١/%1",
-        "pane:host/main/@1/%１",
+        "pane:host/main/@\u0661/%1",
+        "pane:host/main/@1/%\uff11",
         "runtime:",
         "runtime:" + "a" * 15,
         "runtime:" + "a" * 129,
@@ -135,7 +151,9 @@ def test_a_session_ref_needs_a_target_and_a_slash(text: str) -> None:
 anything = st.text() | st.text("panerutimhos:/@%0129aF \n٣", max_size=40).map(lambda rest: "pane:" + rest)
 
 
-@given(anything | st.builds("pane:{}/{}/{}/{}".format, st.text(), st.text("ab%C3F /", max_size=9), st.text(), st.text()))
+@given(
+    anything | st.builds("pane:{}/{}/{}/{}".format, st.text(), st.text("ab%C3F /", max_size=9), st.text(), st.text())
+)
 @settings(max_examples=300)
 def test_parsing_never_fails_with_anything_but_our_error(text: str) -> None:
     for parse in (parse_ref, parse_session_ref):
@@ -147,7 +165,9 @@ def test_parsing_never_fails_with_anything_but_our_error(text: str) -> None:
             assert parse(str(ref)) == ref
 
 
-@pytest.mark.parametrize(("text", "is_one"), [("%0", True), ("%123", True), ("%", False), ("%1\n", False), ("%²", False)])
+@pytest.mark.parametrize(
+    ("text", "is_one"), [("%0", True), ("%123", True), ("%", False), ("%1\n", False), ("%²", False)]
+)
 def test_a_pane_id_is_a_percent_sign_and_digits(text: str, is_one: bool) -> None:
     assert is_pane_id(text) is is_one
 

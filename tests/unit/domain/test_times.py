@@ -36,8 +36,12 @@ def test_a_duration_is_numbers_with_their_units(text: str, microseconds: int) ->
 
 
 @pytest.mark.parametrize(
-    "text", ["", "5", "s", "-1s", "+1s", "1 s", " 1s", "1s ", "1S", "1w", "1.s", ".5s", "1e3s", "1s2", "٣s", "3651d", "1" * 99 + "s", "x" * 10_000]
-)  # fmt: skip
+    "text",
+    [
+        *("", "5", "s", "-1s", "+1s", "1 s", " 1s", "1s ", "1S", "1w", "1.s", ".5s", "1e3s", "1s2", "\u0663s"),
+        *("3651d", "1" * 99 + "s", "x" * 10_000),
+    ],
+)
 def test_anything_else_is_a_usage_error_and_never_a_guess(text: str) -> None:
     with pytest.raises(AgtmuxError) as refused:
         parse_duration(text)
@@ -80,8 +84,12 @@ def test_every_offset_means_the_same_moment(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "now", "2026-01-31", "2026-01-31T12:00:00", "1969-12-31T23:59:59Z", "2026-02-30T00:00:00Z", "\ud800", "1" * 99]
-)  # fmt: skip
+    "text",
+    [
+        *("", "now", "2026-01-31", "2026-01-31T12:00:00", "1969-12-31T23:59:59Z", "2026-02-30T00:00:00Z"),
+        *("\ud800", "1" * 99),
+    ],
+)
 def test_what_is_no_moment_is_a_value_error(text: str) -> None:
     with pytest.raises(ValueError):
         parse_timestamp(text)

@@ -60,8 +60,8 @@ def test_what_carries_no_error_is_none(body: object) -> None:
 
 def test_the_words_are_the_specs() -> None:
     assert set(State) == {"running", "waiting_input", "waiting_approval", "completed", "idle", "error", "unknown"}
-    assert EXTERNAL_SOURCES == {"hook", "notify", "wrapper", "poller"}
-    assert NEEDS_ACTION == {"error", "waiting_approval", "waiting_input"}
+    assert {"hook", "notify", "wrapper", "poller"} == EXTERNAL_SOURCES
+    assert {"error", "waiting_approval", "waiting_input"} == NEEDS_ACTION
     assert all(re.fullmatch(r"[a-z][a-z_]*", reason) for reason in Reason)
 
 

@@ -5,6 +5,11 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from agtmux.domain.events import DEMOTION_DUE, MAX_INT64, STALE_DETECTED, TARGET_HEALTH_CHANGED, Event
+from agtmux.domain.states import EXTERNAL_SOURCES, Health, Source, State
+from agtmux.domain.timestamps import Timestamp
+from agtmux.engine.apply import KEPT, Outcome, Record, apply, begin, settle
 from unit.builders import (
     POLICY,
     a_record,
@@ -16,11 +21,6 @@ from unit.builders import (
     unsupported,
 )
 from unit.event_strategies import SKEWS, histories
-
-from agtmux.domain.events import DEMOTION_DUE, MAX_INT64, STALE_DETECTED, TARGET_HEALTH_CHANGED, Event
-from agtmux.domain.states import EXTERNAL_SOURCES, Health, Source, State
-from agtmux.domain.timestamps import Timestamp
-from agtmux.engine.apply import KEPT, Outcome, Record, apply, begin, settle
 
 STATES = [state for state in State if state is not State.UNKNOWN]
 

@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 import pytest
-from unit.builders import POLICY, a_signal, after
 
 from agtmux.domain.states import Confidence, Health, Source, State
 from agtmux.engine.resolve import Resolution, Role, resolve
 from agtmux.engine.transitions import EVENT_DRIVEN, OBSERVED, OVERRULED_BY, can_overrule
+from unit.builders import POLICY, a_signal, after
 
 TICK = 0.000001
 TOLD = [Source.HOOK, Source.NOTIFY, Source.WRAPPER]

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from unit.builders import POLICY, a_runtime, after, an_event, unbound
 
 from agtmux.domain.runtimes import Runtime
 from agtmux.domain.states import Reason
 from agtmux.engine.binding import Bound, Dropped, Pending, bind
+from unit.builders import POLICY, a_runtime, after, an_event, unbound
 
 TICK = 0.000001
 WAITING = unbound(an_event(at=100))

@@ -5,13 +5,13 @@ from itertools import permutations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from unit.builders import POLICY, a_record, a_verdict, after, an_attention, an_event, unsupported
-from unit.event_strategies import NOWS, arrivals, histories
 
 from agtmux.domain.events import DEMOTION_DUE, Event
 from agtmux.domain.states import Health, Source
 from agtmux.domain.timestamps import Timestamp
 from agtmux.engine.apply import Outcome, Record, StateRow, apply
+from unit.builders import POLICY, a_record, a_verdict, after, an_attention, an_event, unsupported
+from unit.event_strategies import NOWS, arrivals, histories
 
 
 def settled(row: StateRow) -> StateRow:

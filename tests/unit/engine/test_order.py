@@ -1,13 +1,13 @@
 """In which order the events of one source count."""
 
 from hypothesis import given, settings
-from unit.builders import a_verdict, after, an_event, unsupported
-from unit.event_strategies import histories
 
 from agtmux.domain.durations import SECOND
 from agtmux.domain.events import Event
 from agtmux.domain.timestamps import Timestamp
 from agtmux.engine.order import effective_event_time, order_key
+from unit.builders import a_verdict, after, an_event, unsupported
+from unit.event_strategies import histories
 
 BUDGET = 10 * SECOND
 

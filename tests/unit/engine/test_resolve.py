@@ -5,8 +5,6 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from unit.builders import POLICY, a_signal, a_verdict, after, an_attention
-from unit.event_strategies import MOMENTS, verdicts
 
 from agtmux.domain.durations import SECOND
 from agtmux.domain.events import Verdict
@@ -15,6 +13,8 @@ from agtmux.domain.timestamps import Timestamp
 from agtmux.engine.order import OrderKey
 from agtmux.engine.resolve import Resolution, Role, Signal, is_stale, next_change, resolve
 from agtmux.engine.transitions import EVENT_DRIVEN, OBSERVED
+from unit.builders import POLICY, a_signal, a_verdict, after, an_attention
+from unit.event_strategies import MOMENTS, verdicts
 
 HOOK, NOTIFY, WRAPPER, POLLER = Source.HOOK, Source.NOTIFY, Source.WRAPPER, Source.POLLER
 TICK = 0.000001

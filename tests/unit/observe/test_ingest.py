@@ -4,13 +4,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
+from agtmux.domain.errors import AgtmuxError, ErrorCode
+from agtmux.domain.events import DEMOTION_DUE
+from agtmux.domain.panes import HOST, Target, TargetKind
+from agtmux.domain.redact import Redacted
+from agtmux.domain.runtimes import RuntimeId, TargetId
+from agtmux.domain.states import Health, Source, State
+from agtmux.observe.ingest import AddTarget, ExpirePending, RemoveTarget
 from unit.builders import (
     PANE,
     FakeTime,
     a_core,
     a_look,
     a_pane,
-    a_runtime,
     a_verdict,
     after,
     an_attention,
@@ -19,13 +26,6 @@ from unit.builders import (
     seen,
     unbound,
 )
-
-from agtmux.domain.errors import AgtmuxError, ErrorCode
-from agtmux.domain.events import DEMOTION_DUE
-from agtmux.domain.panes import HOST, Target, TargetKind
-from agtmux.domain.runtimes import RuntimeId, TargetId
-from agtmux.domain.states import Health, Source, State
-from agtmux.observe.ingest import AddTarget, ExpirePending, RemoveTarget
 
 FIRST = an_event("e1", "running", at=1)
 SAME_KEY = replace(an_event("e9", "error", at=9), dedupe_key=FIRST.dedupe_key, event_type="claude.other")
@@ -94,6 +94,7 @@ async def test_events_of_a_dead_runtime_change_nothing(tmp_path: Path, looks) ->
         late = [an_event(f"late-{n}", state, at=3 + n, runtime_id=dead) for n, state in enumerate(State)]
         assert await core.take(*late) == ["stale_runtime"] * len(late)
         assert core.world.records == before
+        assert dead not in core.world.by_runtime
     assert rows(tmp_path, "SELECT * FROM events") == []
     assert rows(tmp_path, "SELECT * FROM runtime_source_cursors") == []
 
@@ -236,13 +237,14 @@ async def test_a_refused_write_leaves_the_world_as_it_was_and_says_so(tmp_path: 
     async with a_core(tmp_path) as core:
         await core.look(seen())
         before = core.record
-        await core.database.writer.write(lambda tx: tx.execute("PRAGMA query_only = ON"))
+        large = replace(FIRST, raw_payload=Redacted("x" * 200_000))
+        await core.database.writer.write(lambda tx: tx.execute("PRAGMA max_page_count = 1"))
         with pytest.raises(AgtmuxError) as refused:
-            await core.take(FIRST)
+            await core.take(large)
         assert refused.value.code is ErrorCode.STORE
         assert core.record is before
-        await core.database.writer.write(lambda tx: tx.execute("PRAGMA query_only = OFF"))
-        assert await core.take(FIRST) == ["applied"]
+        await core.database.writer.write(lambda tx: tx.execute("PRAGMA max_page_count = 1073741823"))
+        assert await core.take(large) == ["applied"]
 
 
 async def test_a_stopped_daemon_refuses_instead_of_swallowing(tmp_path: Path) -> None:
@@ -271,4 +273,3 @@ async def test_a_target_that_is_down_shows_its_new_panes_as_unreachable(tmp_path
         assert core.record.row.reason_code == "target_unreachable"
         await core.take(FIRST)
         assert (core.record.row.state, core.record.row.confidence) == ("unknown", "low")
-    assert a_runtime().agent_type == "claude"

@@ -7,12 +7,12 @@ from typing import Any
 
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from unit.builders import BOOT, FakeTime, a_core, a_look, rows, seen, unbound
-from unit.event_strategies import NOWS, arrivals
 
 from agtmux.domain.events import Event
 from agtmux.domain.timestamps import Timestamp
 from agtmux.observe.world import World
+from unit.builders import BOOT, FakeTime, a_core, a_look, rows, seen, unbound
+from unit.event_strategies import NOWS, arrivals
 
 # `state_version` and `updated_at` tell what this daemon has shown and are left out on purpose.
 STATES = (

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from unit.builders import T0, FakeTime
 
 from agtmux.agents.registry import Registry
 from agtmux.domain.durations import SECOND
@@ -16,6 +15,7 @@ from agtmux.domain.events import MAX_INT64, Event
 from agtmux.domain.panes import HOST
 from agtmux.domain.states import Source, State
 from agtmux.observe.intake import Intake
+from unit.builders import T0, FakeTime
 
 REGISTRY = Registry.load()
 FACTS: dict[str, Any] = {
@@ -112,7 +112,9 @@ def test_a_payload_that_is_nested_too_deeply_is_refused_as_invalid() -> None:
     assert code_of(payload=b"[" * 100_000 + b"]" * 100_000) == ErrorCode.EVENT_INVALID
 
 
-@pytest.mark.parametrize("payload", [b"", b"not JSON", b"\xff\xfe", b"{", b'"text"', b"5", b"null", b"[1]", b'{"a":1e400}'])
+@pytest.mark.parametrize(
+    "payload", [b"", b"not JSON", b"\xff\xfe", b"{", b'"text"', b"5", b"null", b"[1]", b'{"a":1e400}']
+)
 def test_an_agent_may_say_anything_as_its_payload(payload: bytes) -> None:
     event = take(payload)
     assert event.verdict is not None
@@ -166,7 +168,16 @@ def test_a_damaged_record_of_the_spool_is_stored_or_refused_and_never_more(recor
     st.dictionaries(st.sampled_from(list(FACTS)), st.none() | st.integers() | st.text(max_size=12), max_size=3),
     st.sampled_from(["Stop", "PermissionRequest", "StopFailure", "notify", "?"]),
     st.sampled_from(REGISTRY.agent_types),
-    st.binary(max_size=60) | st.builds(lambda each: json.dumps(each).encode(), st.dictionaries(st.sampled_from(["tool_name", "tool_input", "error", "background_tasks"]), st.text(max_size=9) | st.lists(st.text(max_size=3)) | st.dictionaries(st.sampled_from(["command", "questions"]), st.text(max_size=9)))),
+    st.binary(max_size=60)
+    | st.builds(
+        lambda each: json.dumps(each).encode(),
+        st.dictionaries(
+            st.sampled_from(["tool_name", "tool_input", "error", "background_tasks"]),
+            st.text(max_size=9)
+            | st.lists(st.text(max_size=3))
+            | st.dictionaries(st.sampled_from(["command", "questions"]), st.text(max_size=9)),
+        ),
+    ),
 )
 @settings(max_examples=200)
 def test_whatever_a_hook_sends_only_events_and_our_errors_come_out(facts, event_name, agent, payload) -> None:

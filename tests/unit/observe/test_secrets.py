@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from unit.builders import T0, FakeTime, a_core, a_pane, seen
 
 from agtmux.agents.registry import Registry
 from agtmux.domain.events import Event
 from agtmux.domain.panes import HOST
 from agtmux.observe.intake import Intake
+from unit.builders import T0, FakeTime, a_core, a_pane, seen
 
 REGISTRY = Registry.load()
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
@@ -90,7 +90,14 @@ HOOKS = [
     ("claude", "Elicitation", lambda text: {"message": text}),
     ("claude", "StopFailure", lambda text: {"error": text, "last_assistant_message": text}),
     ("claude", "NoSuchHook", lambda text: text),
-    ("codex", "PreToolUse", lambda text: {"tool_name": "request_user_input", "tool_input": {"questions": [{"question": text, "options": [{"label": text}]}]}}),
+    (
+        "codex",
+        "PreToolUse",
+        lambda text: {
+            "tool_name": "request_user_input",
+            "tool_input": {"questions": [{"question": text, "options": [{"label": text}]}]},
+        },
+    ),
     ("codex", "notify", lambda text: {"type": "approval-requested", "command": ["sh", "-c", text]}),
     ("copilot", "errorOccurred", lambda text: {"error": {"message": text}}),
     ("gemini", "Notification", lambda text: {"notification_type": "ToolPermission", "details": {"command": text}}),

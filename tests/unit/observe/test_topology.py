@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from unit.builders import BOOT, PANE, a_core, a_look, a_pane, after, an_event, rows, seen
 
 from agtmux.domain.panes import HOST, SeenPane
 from agtmux.domain.runtimes import Inhabitant, PaneInstance, Runtime, derive_runtime_id
 from agtmux.domain.states import State
+from unit.builders import BOOT, PANE, a_core, a_look, a_pane, after, an_event, rows, seen
 
 ACTIVE = "SELECT runtime_id FROM runtimes WHERE ended_at IS NULL"
 
@@ -154,7 +154,10 @@ async def test_the_database_itself_allows_only_one_active_runtime_in_a_pane(tmp_
     async with a_core(tmp_path) as core:
         await core.look(seen())
     with sqlite3.connect(tmp_path / "agtmux.db") as connection:
-        copy = "INSERT INTO runtimes SELECT 'x' || runtime_id, target_id, pane_id, 'boot', 9, agent_type, agent_version, pid, started_at, {} FROM runtimes"
+        copy = (
+            "INSERT INTO runtimes SELECT 'x' || runtime_id, target_id, pane_id, 'boot', 9, agent_type, agent_version,"
+            " pid, started_at, {} FROM runtimes"
+        )
         with pytest.raises(sqlite3.IntegrityError, match=r"runtimes.target_id, runtimes.pane_id"):
             connection.execute(copy.format("NULL"))
         connection.execute(copy.format("1"))

@@ -6,11 +6,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from unit.builders import T0, FakeTime, a_core, an_event, seen
 
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.store.database import Database
 from agtmux.store.migrate import APPLICATION_ID, migrations, prepare
+from unit.builders import T0, FakeTime, a_core, an_event, seen
 
 NEWEST = migrations()[-1][0]
 
@@ -109,7 +109,10 @@ UNUSABLE = {
     "a version without a schema": ("foreign", lambda path: make(path, "PRAGMA user_version = 3")),
     "tomorrow's": (
         "newer",
-        lambda path: (prepare(path, T0), make(path, f"PRAGMA journal_mode = DELETE; PRAGMA user_version = {NEWEST + 1}")),
+        lambda path: (
+            prepare(path, T0),
+            make(path, f"PRAGMA journal_mode = DELETE; PRAGMA user_version = {NEWEST + 1}"),
+        ),
     ),
 }
 

@@ -4,13 +4,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from unit.builders import PANE, T0, FakeTime, a_core, a_pane, an_event, rows, seen, unbound
 
 from agtmux.domain.durations import SECOND, parse_duration
 from agtmux.domain.panes import HOST
 from agtmux.domain.redact import Redacted
 from agtmux.domain.timestamps import Timestamp
 from agtmux.store.retention import Retention, forget
+from unit.builders import PANE, T0, FakeTime, a_core, a_pane, an_event, rows, seen, unbound
 
 DAY = 86_400
 RETENTION = Retention(payload=parse_duration("7d"), metadata=parse_duration("14d"))
@@ -59,6 +59,13 @@ async def test_each_thing_is_forgotten_in_its_time(tmp_path: Path, now, payloads
     assert {row[0] for row in kept} == events
     assert {row[0] for row in kept if row[1]} == payloads
     assert {row[0] for row in rows(tmp_path, "SELECT inbox_id FROM event_inbox")} == inbox
+
+
+async def test_an_agent_that_never_said_a_word_is_never_forgotten(tmp_path: Path) -> None:
+    async with a_core(tmp_path) as core:
+        await core.look(seen())
+        await forget(core.database, RETENTION, days(10_000))
+    assert len(rows(tmp_path, "SELECT * FROM runtimes WHERE ended_at IS NULL")) == 1
 
 
 async def test_what_a_living_pane_needs_is_never_forgotten(tmp_path: Path) -> None:
@@ -116,13 +123,3 @@ async def test_the_time_a_thing_is_kept_can_be_configured(tmp_path: Path) -> Non
         await core.take(payload_of("e1", 0))
         await forget(core.database, Retention(payload=SECOND, metadata=10 * SECOND), Timestamp(T0 + 2 * SECOND))
     assert rows(tmp_path, "SELECT event_id, raw_payload FROM events") == [("e1", None)]
-
-
-async def test_room_that_was_freed_is_given_back(tmp_path: Path) -> None:
-    async with a_core(tmp_path) as core:
-        await core.look(seen())
-        large = Redacted("x" * 20_000)
-        await core.take(*(replace(an_event(f"e{n}", at=n), raw_payload=large) for n in range(50)))
-        await forget(core.database, RETENTION, days(8))
-        (free,) = (await core.database.read("PRAGMA freelist_count"))[0]
-        assert free < 20, "a million bytes were forgotten"

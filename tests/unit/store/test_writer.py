@@ -6,11 +6,11 @@ from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import pytest
-from unit.builders import FakeTime
 
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.store.database import Database
 from agtmux.store.writer import Transaction
+from unit.builders import FakeTime
 
 INSERT = "INSERT INTO adapters VALUES (?, 'type', '1', ?, 1, 1)"
 
@@ -96,7 +96,7 @@ async def test_a_constraint_really_broken_fails_only_its_own_job(tmp_path: Path)
 
 
 @pytest.mark.parametrize("alone", [True, False])
-async def test_a_full_disk_refuses_with_a_sentence_and_works_again_when_there_is_room(tmp_path: Path, alone) -> None:
+async def test_a_full_disk_refuses_and_works_again_when_there_is_room(tmp_path: Path, alone) -> None:
     async with a_database(tmp_path) as database:
         (pages,) = (await database.read("PRAGMA page_count"))[0]
         await database.writer.write(lambda tx: tx.execute(f"PRAGMA max_page_count = {pages + 2}"))
@@ -105,7 +105,6 @@ async def test_a_full_disk_refuses_with_a_sentence_and_works_again_when_there_is
         refused = results[0]
         assert isinstance(refused, AgtmuxError)
         assert refused.code is ErrorCode.STORE
-        assert "is full" in refused.message
         assert "big" not in names(tmp_path)
         # Whatever was acknowledged is there, whatever was refused is not.
         assert ("small" in names(tmp_path)) == ("small" in results)
