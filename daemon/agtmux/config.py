@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -40,7 +40,7 @@ class HookConfig(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class LogConfig(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    level: str = "info"
+    level: Literal["debug", "info", "warning", "error"] = "info"
     max_bytes: Annotated[int, msgspec.Meta(ge=10_000)] = 2_000_000
     files: Annotated[int, msgspec.Meta(ge=1, le=100)] = 5
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import logging
 import logging.handlers
+import os
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +17,6 @@ from agtmux.domain.redact import redact_text
 from agtmux.domain.timestamps import Timestamp, format_timestamp
 
 LOG_FILE: Final = "agtmuxd.log"
-LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
 _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
@@ -39,6 +40,11 @@ class RotatingLog(logging.handlers.RotatingFileHandler):
 
     lost = 0
 
+    def _open(self) -> TextIOWrapper:
+        # Made private here, because the base class would leave it to the umask.
+        os.close(os.open(self.baseFilename, os.O_WRONLY | os.O_CREAT, 0o600))
+        return super()._open()
+
     def handleError(self, record: logging.LogRecord) -> None:
         self.lost += 1
 
@@ -50,5 +56,5 @@ def open_log(state_directory: Path, level: str, max_bytes: int, files: int) -> R
     handler.setFormatter(JsonLines())
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(LEVELS.get(level, logging.INFO))
+    root.setLevel(level.upper())
     return handler

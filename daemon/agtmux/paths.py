@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 
 from agtmux.domain.errors import AgtmuxError, ErrorCode
@@ -41,12 +42,14 @@ def socket_path() -> str:
 
 
 def private_directory(path: str) -> None:
-    """The directory, there and for its owner alone. One that others own or may write to is refused."""
+    """The directory, there and for its owner alone. One that others own or share is refused."""
     try:
         os.makedirs(path, mode=0o700, exist_ok=True)
         found = os.stat(path)
         if found.st_uid != os.geteuid():
             raise AgtmuxError(ErrorCode.CONFIG, f"{path} belongs to another user; choose a directory of your own")
+        if found.st_mode & stat.S_ISVTX:
+            raise AgtmuxError(ErrorCode.CONFIG, f"{path} is shared with others; choose a directory of your own in it")
         if found.st_mode & 0o077:
             os.chmod(path, 0o700)
     except OSError as error:

@@ -23,11 +23,12 @@ from agtmux.domain.states import Reason
 from agtmux.domain.timestamps import Timestamp, format_timestamp
 from agtmux.hook import spool_reader
 from agtmux.observe import views
-from agtmux.observe.ingest import AddTarget, Ingest, Receipt, RemoveTarget
+from agtmux.observe.ingest import Ingest
 from agtmux.observe.intake import Intake
 from agtmux.observe.observer import Observer
 from agtmux.observe.reconciler import Reconciler
 from agtmux.observe.streams import Hub
+from agtmux.observe.submissions import AddTarget, Receipt, RemoveTarget
 from agtmux.observe.world import World
 from agtmux.probe import tmux
 from agtmux.store.database import DATABASE_FILE, Database
@@ -37,6 +38,7 @@ from agtmux.targets.local import LocalExecutor
 _log = logging.getLogger(__name__)
 
 _SPOOL_EVERY: Final = 5.0
+_FIRST_LOOK: Final = 2.0
 _PENDING_LIMIT: Final = 2_000
 _FORGET_EVERY: Final = 3600.0
 
@@ -94,8 +96,16 @@ class Service:
             _log.warning("the spool has to wait: %s", error.message)
         for target in self.world.targets.values():
             self._observe(target, is_known=True)
+        await self._first_look()
         self._spawn(self._reconciler.run(), "reconciler")
         self._spawn(self._housekeeping(), "housekeeping")
+
+    async def _first_look(self) -> None:
+        """Whoever started the daemon to ask it wants to know what is there, not that it has not looked yet."""
+        looks = [asyncio.create_task(observer.has_looked.wait()) for observer, _ in self._observers.values()]
+        _, late = await asyncio.wait(looks, timeout=_FIRST_LOOK)
+        for look in late:
+            look.cancel()
 
     async def close(self) -> None:
         """Nothing new is taken in, what was taken is flushed, streams end with `reset`."""
@@ -186,7 +196,7 @@ class Service:
         }
 
     def _target_at(self, socket_path: str) -> TargetId | None:
-        return self._sockets.get(os.path.realpath(socket_path))
+        return None if "\0" in socket_path else self._sockets.get(os.path.realpath(socket_path))
 
     def _find_sockets(self) -> None:
         local = (target for target in self.world.targets.values() if target.kind is TargetKind.LOCAL)

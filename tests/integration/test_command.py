@@ -120,7 +120,6 @@ def test_a_command_starts_the_daemon_with_one_line_on_stderr(home: Home):
     assert (again.returncode, again.stderr) == (0, "")
 
 
-@pytest.mark.xfail(strict=True, reason="the daemon answers before it has looked at tmux for the first time")
 def test_the_first_answer_already_knows_what_is_there(home: Home):
     """`No agent is running` from a daemon that has not looked yet is wrong with confidence."""
     pane = home.pane()

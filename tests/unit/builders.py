@@ -22,8 +22,9 @@ from agtmux.engine.apply import Record, begin
 from agtmux.engine.order import OrderKey
 from agtmux.engine.resolve import Signal
 from agtmux.engine.transitions import Policy
-from agtmux.observe.ingest import AddTarget, Ingest
+from agtmux.observe.ingest import Ingest
 from agtmux.observe.intake import Intake
+from agtmux.observe.submissions import AddTarget
 from agtmux.observe.world import World
 from agtmux.store.database import DATABASE_FILE, Database
 

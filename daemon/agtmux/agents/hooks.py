@@ -43,7 +43,7 @@ class HookRule(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     when: dict[str, Condition] = {}
     source: Source = Source.HOOK
     state: State | None = None
-    reason_code: Annotated[str, msgspec.Meta(pattern=_REASON.pattern)] | None = None
+    reason_code: Annotated[str, msgspec.Meta(pattern=rf"^{_REASON.pattern}\Z")] | None = None
     # A field of the payload that names the reason better than the rule can.
     reason_path: str | None = None
     attention: AttentionRule | None = None
@@ -65,7 +65,7 @@ class HookRule(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
     def _reason(self, payload: object) -> str:
         named = _look_up(payload, self.reason_path) if self.reason_path else None
-        if isinstance(named, str) and _REASON.fullmatch(named):
+        if isinstance(named, str) and _REASON.fullmatch(named) and redact_text(named) == named:
             return named
         return self.reason_code or Reason.UNSUPPORTED_SIGNAL
 
@@ -89,7 +89,7 @@ def read_hook(rules: list[HookRule], event: str, payload: object) -> tuple[Sourc
     for rule in rules:
         if rule.fits(event, payload):
             return rule.source, rule.verdict(event, payload)
-    note = redact_text(f"hook {event[:80]} is not known")
+    note = Redacted(f"hook {redact_text(event)[:80]} is not known")
     return Source.HOOK, Verdict(State.UNKNOWN, Reason.UNSUPPORTED_SIGNAL, Confidence.LOW, note=note)
 
 

@@ -18,7 +18,7 @@ from agtmux.domain.events import Event
 from agtmux.domain.timestamps import format_timestamp
 from agtmux.engine.apply import Outcome
 from agtmux.observe import views
-from agtmux.observe.ingest import Receipt
+from agtmux.observe.submissions import Receipt
 from agtmux.service import Service
 
 _log = logging.getLogger(__name__)

@@ -14,6 +14,7 @@ from agtmux.cli.options import add_json, print_json
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 
 _LIMIT = 15.0
+_SETTLED = 0.05
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -23,6 +24,10 @@ def configure(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     lock_path = os.path.join(paths.state_directory(), "agtmuxd.lock")
     pid = _holder(lock_path)
+    if pid is not None:
+        # A daemon that has just taken the lock of one that was killed has not written its own pid over that yet.
+        time.sleep(_SETTLED)
+        pid = _holder(lock_path)
     if pid is not None:
         # It may have ended by itself in between.
         with contextlib.suppress(ProcessLookupError):

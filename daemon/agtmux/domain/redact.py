@@ -156,10 +156,12 @@ _WEAK = frozenset(
     ("token", "secret", "secrets", "cookie", "cookies", "credential", "credentials", "creds", "jwt", "bearer")
 )
 _RANDOM = re.compile(r"(?=\S{0,99}\d)(?=\S{0,99}[A-Za-z])[^\s(]{6,}|[^\s(]{20,}|\d{6,}")
+_AFTER_VALUE = r"[,;:)\]}\\\"']*(?:[ \t]+(?:#|//|->).{0,200})?"
+# An annotation is never quoted; a password may well be.
+_HARMLESS_TYPE = r"(?s)" + _TYPES + r"(?:\[.{0,60}|[ \t]+\|.{0,60})?" + _AFTER_VALUE
 _HARMLESS_VALUE = (
-    r"(?s)(?:" + _TYPES + r"(?:\[.{0,60}|[ \t]+\|.{0,60})?|[Nn]one|null|nil|undefined|[Tt]rue|[Ff]alse|\*{3,}"
-    r"|<[\w -]{1,40}>|\$[A-Z_][A-Z0-9_]*|\$\{[A-Za-z_]\w*\}|\$\{\{.{0,80}\}\}|\$\(.*|[\W_]{1,2})"
-    r"[,;:)\]}\\\"']*(?:[ \t]+(?:#|//|->).{0,200})?"
+    r"(?s)(?:[Nn]one|null|nil|undefined|[Tt]rue|[Ff]alse|\*{3,}"
+    r"|<[\w -]{1,40}>|\$[A-Z_][A-Z0-9_]*|\$\{[A-Za-z_]\w*\}|\$\{\{.{0,80}\}\}|\$\(.*|[\W_]{1,2})" + _AFTER_VALUE
 )
 _SCHEME = re.compile(
     r"(?:bearer|basic|token|digest|negotiate|api-?key|aws4-hmac-sha256|hawk|ntlm|oauth|splunk|key)[ \t]+",
@@ -320,6 +322,8 @@ def _secret_span(text: str, found: re.Match[str]) -> tuple[int, int, str] | None
         begin = scheme.end()
     value = text[begin:end].strip()
     if not value or re.fullmatch(_HARMLESS_VALUE, value) or _is_working_directory(lowered, value):
+        return None
+    if not opening and re.fullmatch(_HARMLESS_TYPE, value):
         return None
     return begin, end, closer
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from agtmux.domain.events import Attention, Event
-from agtmux.domain.runtimes import Runtime
+from agtmux.domain.runtimes import Runtime, RuntimeId
 from agtmux.domain.states import Confidence, Health, Reason, Source, State
 from agtmux.domain.timestamps import Timestamp
 from agtmux.engine.order import OrderKey, order_key
@@ -64,6 +64,18 @@ KEPT = frozenset({Outcome.APPLIED, Outcome.RECORDED, Outcome.SUPERSEDED})
 def apply(
     record: Record, event: Event, *, duplicate: bool, health: Health, now: Timestamp, policy: Policy
 ) -> tuple[Record, Outcome]:
+    """The record after the event, with its row brought up to `now`."""
+    after, outcome = absorb(record, event, whose=event.runtime_id, duplicate=duplicate, policy=policy)
+    return settle(after, health=health, now=now, policy=policy) if outcome is Outcome.APPLIED else record, outcome
+
+
+def absorb(
+    record: Record, event: Event, *, whose: RuntimeId | None, duplicate: bool, policy: Policy
+) -> tuple[Record, Outcome]:
+    """Take the event in without working the state out: many may be absorbed before anyone looks.
+
+    `whose` is the runtime the event belongs to, which binding may have found out.
+    """
     if duplicate:
         return record, Outcome.DUPLICATE
     moves_cursor = event.verdict is not None or event.source is Source.RECONCILER
@@ -71,17 +83,16 @@ def apply(
     cursor = record.cursors.get(event.source)
     if moves_cursor and cursor is not None and key <= cursor:
         return record, Outcome.SUPERSEDED
-    if event.runtime_id != record.runtime.runtime_id or record.runtime.ended_at is not None:
+    if whose != record.runtime.runtime_id or record.runtime.ended_at is not None:
         return record, Outcome.STALE_RUNTIME
     if event.if_state_version is not None and event.if_state_version != record.row.state_version:
         return record, Outcome.STATE_MOVED_ON
     if not moves_cursor:
         return record, Outcome.RECORDED
-    signals = dict(record.signals)
+    signals = record.signals
     if event.verdict is not None:
-        signals[event.source] = Signal(event.source, event.event_type, key, event.verdict)
-    moved = Record(record.runtime, record.row, signals, {**record.cursors, event.source: key})
-    return settle(moved, health=health, now=now, policy=policy), Outcome.APPLIED
+        signals = {**signals, event.source: Signal(event.source, event.event_type, key, event.verdict)}
+    return Record(record.runtime, record.row, signals, {**record.cursors, event.source: key}), Outcome.APPLIED
 
 
 def settle(record: Record, *, health: Health, now: Timestamp, policy: Policy) -> Record:

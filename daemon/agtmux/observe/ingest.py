@@ -8,62 +8,24 @@ was.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
 from typing import Final
 
 from agtmux.clock import Clock
 from agtmux.domain.errors import AgtmuxError, ErrorCode
-from agtmux.domain.events import Event
-from agtmux.domain.panes import Target, Topology
-from agtmux.domain.runtimes import Runtime, RuntimeId, TargetId
-from agtmux.domain.states import Reason
-from agtmux.domain.timestamps import Timestamp
-from agtmux.engine.apply import KEPT, Outcome, Record, apply
-from agtmux.engine.binding import Bound, Pending, bind
+from agtmux.domain.runtimes import TargetId
 from agtmux.engine.transitions import Policy
-from agtmux.observe.topology import apply_topology, forget_target
+from agtmux.observe.batch import Batch
+from agtmux.observe.submissions import Receipt, Submission
 from agtmux.observe.world import Draft, PaneKey, World
 from agtmux.store import tables
 from agtmux.store.database import Database
-from agtmux.store.tables import InboxEntry
 from agtmux.store.writer import Transaction
-
-_log = logging.getLogger(__name__)
 
 # Beyond this many events in one transaction latency grows and throughput does not.
 _EVENTS_PER_COMMIT: Final = 2_000
 _QUEUE_LIMIT: Final = 50_000
-
-
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """What became of one event."""
-
-    event_id: str
-    status: str
-    runtime_id: RuntimeId | None = None
-    reason_code: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class AddTarget:
-    target: Target
-
-
-@dataclass(frozen=True, slots=True)
-class RemoveTarget:
-    target_id: TargetId
-
-
-@dataclass(frozen=True, slots=True)
-class ExpirePending:
-    """Time has passed: events that waited too long for their runtime are let go."""
-
-
-Submission = tuple[Event, ...] | Topology | AddTarget | RemoveTarget | ExpirePending
 
 
 class Ingest:
@@ -126,8 +88,17 @@ class Ingest:
 
     async def _commit(self, group: list[tuple[Submission, asyncio.Future[list[Receipt]]]]) -> None:
         draft = Draft(self._world)
+        now = self._clock.now()
+        late: Counter[str] = Counter()
+
+        def process(tx: Transaction) -> list[list[Receipt]]:
+            batch = Batch(tx, draft, now, self._policy)
+            receipts = batch.process([submission for submission, _ in group])
+            late.update(batch.late)
+            return receipts
+
         try:
-            receipts = await self._database.writer.write(lambda tx: self._process(tx, draft, group))
+            receipts = await self._database.writer.write(process)
         except Exception as error:
             # The writer has logged what it did not expect; whoever comes next still needs this task.
             self.counts["failed"] += sum(map(_size, group))
@@ -140,6 +111,7 @@ class Ingest:
         new = (event for event_id, event in draft.pending.items() if event_id not in self._world.pending)
         awaited = {event.target_id for event in new if event.target_id is not None}
         changed = draft.publish()
+        self.counts.update(late)
         for (_, future), result in zip(group, receipts, strict=True):
             self.counts.update(receipt.status for receipt in result)
             if not future.done():
@@ -150,158 +122,6 @@ class Ingest:
         if changed:
             for publish in self.on_change:
                 publish(changed)
-
-    def _process(
-        self,
-        tx: Transaction,
-        draft: Draft,
-        group: Sequence[tuple[Submission, asyncio.Future[list[Receipt]]]],
-    ) -> list[list[Receipt]]:
-        now = self._clock.now()
-        results: list[list[Receipt]] = [[] for _ in group]
-        run: list[tuple[int, Event]] = []
-        for index, (submission, _) in enumerate(group):
-            if isinstance(submission, tuple):
-                run.extend((index, event) for event in submission)
-                continue
-            self._take_events(tx, draft, run, results, now)
-            run = []
-            self._take_fact(tx, draft, submission, now)
-        self._take_events(tx, draft, run, results, now)
-        _write(tx, draft, now)
-        return results
-
-    def _take_fact(
-        self, tx: Transaction, draft: Draft, fact: Topology | AddTarget | RemoveTarget | ExpirePending, now: Timestamp
-    ) -> None:
-        match fact:
-            case Topology():
-                apply_topology(tx, draft, fact, now, self._policy)
-            case AddTarget(target):
-                draft.targets[target.target_id] = target
-                tables.save_target(tx, target, now)
-            case RemoveTarget(target_id):
-                forget_target(draft, target_id)
-                tables.delete_target(tx, target_id)
-            case ExpirePending():
-                pass
-        self._retry_pending(tx, draft, now)
-
-    def _retry_pending(self, tx: Transaction, draft: Draft, now: Timestamp) -> None:
-        waiting = sorted(draft.pending.values(), key=lambda event: event.ingested_at)
-        bound: list[Event] = []
-        for event in waiting:
-            runtime, receipt = self._bind(draft, event, now)
-            if runtime is not None:
-                bound.append(replace(event, runtime_id=runtime.runtime_id))
-            if receipt.status != "pending_bind":
-                self.counts[receipt.status] += 1
-        known = tables.known(tx, [], [], [tables.event_key(event) for event in bound])
-        for event in bound:
-            self._apply(draft, event, known, now)
-
-    def _take_events(
-        self,
-        tx: Transaction,
-        draft: Draft,
-        run: list[tuple[int, Event]],
-        results: list[list[Receipt]],
-        now: Timestamp,
-    ) -> None:
-        for start in range(0, len(run), tables.MAX_EVENTS_AT_ONCE):
-            part = run[start : start + tables.MAX_EVENTS_AT_ONCE]
-            placed = [(index, self._placed(draft, event)) for index, event in part]
-            known = tables.known(
-                tx,
-                [event.event_id for _, event in part],
-                [tables.inbox_key(event) for _, event in part if event.runtime_id is None],
-                [tables.event_key(event) for _, event in placed if event.runtime_id is not None],
-            )
-            for (index, event), (_, likely) in zip(part, placed, strict=True):
-                results[index].append(self._take_event(draft, event, likely, known, now))
-
-    def _placed(self, draft: Draft, event: Event) -> Event:
-        """The event as it would be if it is bound to who is in its pane now."""
-        if event.runtime_id is not None or event.target_id is None or event.pane_id is None:
-            return event
-        record = draft.record((event.target_id, event.pane_id))
-        return event if record is None else replace(event, runtime_id=record.runtime.runtime_id)
-
-    def _take_event(self, draft: Draft, event: Event, likely: Event, known: tables.Known, now: Timestamp) -> Receipt:
-        if event.event_id in known.event_ids:
-            return Receipt(event.event_id, Outcome.DUPLICATE)
-        known.event_ids.add(event.event_id)
-        if event.runtime_id is not None:
-            return self._apply(draft, event, known, now)
-        inbox_key = tables.inbox_key(event)
-        if inbox_key in known.inbox_keys:
-            return Receipt(event.event_id, Outcome.DUPLICATE)
-        known.inbox_keys.add(inbox_key)
-        runtime, receipt = self._bind(draft, event, now)
-        return receipt if runtime is None else self._apply(draft, likely, known, now)
-
-    def _bind(self, draft: Draft, event: Event, now: Timestamp) -> tuple[Runtime | None, Receipt]:
-        """The runtime the event belongs to, with its inbox entry written down; or None and why."""
-        if event.target_id is None or event.pane_id is None:
-            raise LookupError("an event without a runtime must name its target and pane")
-        record = draft.record((event.target_id, event.pane_id))
-        binding = bind(
-            event,
-            [record.runtime] if record is not None else [],
-            observed_at=draft.last_observed(event.target_id),
-            now=now,
-            policy=self._policy,
-        )
-        if isinstance(binding, Bound):
-            draft.pending.pop(event.event_id, None)
-            runtime_id = binding.runtime.runtime_id
-            draft.inbox[event.event_id] = InboxEntry(event, "bound", runtime_id)
-            return binding.runtime, Receipt(event.event_id, "bound", runtime_id)
-        if isinstance(binding, Pending) and draft.target(event.target_id) is not None:
-            if event.event_id not in draft.pending:
-                draft.pending[event.event_id] = event
-                draft.inbox[event.event_id] = InboxEntry(event, "pending_bind")
-            return None, Receipt(event.event_id, "pending_bind")
-        draft.pending.pop(event.event_id, None)
-        reason = Reason.BIND_NO_CANDIDATE if isinstance(binding, Pending) else binding.reason
-        draft.inbox[event.event_id] = InboxEntry(event, "dropped_unbound", reason_code=reason)
-        return None, Receipt(event.event_id, "dropped_unbound", reason_code=reason)
-
-    def _apply(self, draft: Draft, event: Event, known: tables.Known, now: Timestamp) -> Receipt:
-        record = draft.record_of(event.runtime_id) if event.runtime_id is not None else None
-        if record is None:
-            return Receipt(event.event_id, Outcome.STALE_RUNTIME, event.runtime_id)
-        target = draft.target(record.runtime.target_id)
-        if target is None:
-            return Receipt(event.event_id, Outcome.STALE_RUNTIME, event.runtime_id)
-        key = tables.event_key(event)
-        duplicate = key in known.event_keys
-        known.event_keys.add(key)
-        after, outcome = apply(record, event, duplicate=duplicate, health=target.health, now=now, policy=self._policy)
-        if outcome in KEPT:
-            draft.events.append(event)
-        if after is not record:
-            draft.records[after.runtime.target_id, after.runtime.pane_id] = after
-        return Receipt(event.event_id, outcome, event.runtime_id)
-
-
-def _write(tx: Transaction, draft: Draft, now: Timestamp) -> None:
-    if draft.ended:
-        tables.end_runtimes(tx, draft.ended, now)
-    if draft.started:
-        tables.insert_runtimes(tx, draft.started)
-    gone = [key for key, pane in draft.panes.items() if pane is None]
-    if gone:
-        tables.delete_panes(tx, gone)
-    if draft.panes:
-        tables.save_panes(tx, [pane for pane in draft.panes.values() if pane is not None], now)
-    if draft.inbox:
-        tables.upsert_inbox(tx, draft.inbox.values())
-    if draft.events:
-        tables.insert_events(tx, draft.events)
-    changed: list[Record] = [record for record in draft.records.values() if record is not None]
-    if changed:
-        tables.save_records(tx, changed)
 
 
 def _size(entry: tuple[Submission, asyncio.Future[list[Receipt]]] | None) -> int:

@@ -8,9 +8,10 @@ one bad event of many never takes the others with it.
 from __future__ import annotations
 
 import hashlib
+import json
 import uuid
 from collections.abc import Callable
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
@@ -38,6 +39,7 @@ MAX_EVENTS_PER_REQUEST: Final = 5_000
 _LONGEST_TEXT: Final = 16_384
 # An event of this type states a canonical state outright: `state.running`, `state.waiting_input`, …
 _STATE_PREFIX: Final = "state."
+_UNNAMED: Final = {State.UNKNOWN: Reason.UNSUPPORTED_SIGNAL.value}
 _RESERVED: Final = frozenset({STALE_DETECTED, TARGET_HEALTH_CHANGED, DEMOTION_DUE})
 
 _Id = Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
@@ -78,7 +80,7 @@ class HookRecord(msgspec.Struct, frozen=True):
 
 
 class StatedAttention(msgspec.Struct, frozen=True):
-    kind: Annotated[str, msgspec.Meta(max_length=32)]
+    kind: Literal["approval", "plan", "question", "error"]
     summary: str
     detail: str | None = None
     options: list[str] = []
@@ -87,7 +89,7 @@ class StatedAttention(msgspec.Struct, frozen=True):
 class StatedState(msgspec.Struct, frozen=True):
     """What the payload of a `state.*` event may add."""
 
-    reason_code: Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_]{0,63}$")] | None = None
+    reason_code: Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_]{0,63}\Z")] | None = None
     confidence: Confidence = Confidence.HIGH
     attention: StatedAttention | None = None
     note: str | None = None
@@ -128,15 +130,16 @@ class Intake:
 
     def hook(self, body: bytes) -> Event:
         """A record of `agtmux-hook`: a line of facts, then the payload as the agent gave it."""
+        _check_size(body)
         head, _, payload = body.partition(b"\n")
-        return self._hook(_decode(_HOOK, head, "the hook's first line"), _payload(payload))
+        return self._hook(_decode(_HOOK, head, "the hook's first line"), _payload(payload), len(payload))
 
     def spooled(self, record: dict[str, Any], max_age: int) -> Event | None:
         """A record that waited in the spool; None if the moment it tells of has long passed."""
         facts = _convert(HookRecord, record)
         if self._clock.now() - facts.event_time_ns // 1000 > max_age:
             return None
-        return self._hook(facts, record.get("payload"))
+        return self._hook(facts, record.get("payload"), MAX_EVENT_BYTES)
 
     def _one(self, raw: bytes) -> Taken:
         try:
@@ -145,10 +148,7 @@ class Intake:
             return error
 
     def _envelope(self, raw: bytes) -> Event:
-        if len(raw) > MAX_EVENT_BYTES:
-            raise AgtmuxError(
-                ErrorCode.TOO_LARGE, f"an event of {len(raw)} bytes; {MAX_EVENT_BYTES} bytes is the limit"
-            )
+        _check_size(raw)
         envelope = _decode(_ENVELOPE, raw, "the event")
         if envelope.source not in EXTERNAL_SOURCES or envelope.event_type in _RESERVED:
             raise _invalid(f"{envelope.source} events of type {envelope.event_type} are the daemon's own")
@@ -170,11 +170,11 @@ class Intake:
             pid=envelope.pid,
             start_hint=None if envelope.start_hint is None else _moment(envelope.start_hint, "start_hint"),
             agent_type=agent_type,
-            raw_payload=_redacted(payload),
+            raw_payload=_redacted(payload, len(raw)),
             verdict=verdict,
         )
 
-    def _hook(self, facts: HookRecord, payload: object) -> Event:
+    def _hook(self, facts: HookRecord, payload: object, size: int) -> Event:
         if not self._registry.knows(facts.agent):
             known = ", ".join(self._registry.agent_types)
             raise _invalid(f"no agent is called {facts.agent[:64]!r}; known are {known}")
@@ -182,7 +182,7 @@ class Intake:
         event_type = _storable(f"{facts.agent}.{facts.event}")
         target_id = self._find_target(facts.tmux.split(",", 1)[0]) if facts.tmux else None
         pane_id = facts.pane_id if facts.pane_id is not None and is_pane_id(facts.pane_id) else None
-        redacted = _redacted(payload)
+        redacted = _redacted(payload, size)
         return Event(
             event_id=_storable(facts.event_id),
             event_type=event_type,
@@ -209,6 +209,11 @@ class Intake:
         return envelope.source, None, unsupported
 
 
+def _check_size(raw: bytes) -> None:
+    if len(raw) > MAX_EVENT_BYTES:
+        raise AgtmuxError(ErrorCode.TOO_LARGE, f"an event of {len(raw)} bytes; {MAX_EVENT_BYTES} bytes is the limit")
+
+
 def new_event_id() -> str:
     return uuid.uuid4().hex
 
@@ -222,7 +227,7 @@ def _whose(envelope: Envelope) -> tuple[RuntimeId | None, TargetId | None, PaneI
         raise _invalid("an event names its runtime_id, or else its target_id and pane_id")
     if not is_target_name(envelope.target_id) or not is_pane_id(envelope.pane_id):
         raise _invalid("target_id is a target's name and pane_id looks like %12")
-    return None, TargetId(envelope.target_id), PaneId(envelope.pane_id)
+    return None, TargetId(_plain(envelope.target_id)), PaneId(envelope.pane_id)
 
 
 def _stated(event_type: str, payload: object) -> Verdict:
@@ -235,7 +240,9 @@ def _stated(event_type: str, payload: object) -> Verdict:
     stated: StatedState = _convert(StatedState, payload) if isinstance(payload, dict) else StatedState()
     return Verdict(
         state=state,
-        reason_code=stated.reason_code or ("stated" if state is not State.UNKNOWN else Reason.UNSUPPORTED_SIGNAL),
+        reason_code=_plain(
+            stated.reason_code or ("stated" if state is not State.UNKNOWN else Reason.UNSUPPORTED_SIGNAL)
+        ),
         confidence=stated.confidence,
         attention=None if stated.attention is None else _attention(stated.attention),
         note=None if stated.note is None else Redacted(redact_text(stated.note)[:500]),
@@ -263,11 +270,17 @@ def _payload(raw: bytes) -> object:
         return raw.decode("utf-8", "replace")
 
 
-def _redacted(payload: object) -> Redacted | None:
+def _redacted(payload: object, size: int) -> Redacted | None:
+    """The payload as it is kept. `size` is what it came in: a small one holds no text that is too long."""
     if payload is None:
         return None
     try:
-        return Redacted(msgspec.json.encode(redact_value(_clipped(payload)), enc_hook=str).decode("utf-8", "replace"))
+        redacted = redact_value(payload if size <= _LONGEST_TEXT else _clipped(payload))
+        try:
+            return Redacted(msgspec.json.encode(redacted, enc_hook=str).decode())
+        except UnicodeEncodeError:
+            # Half a character, which JSON can only write as an escape.
+            return Redacted(json.dumps(redacted))
     except (ValueError, TypeError, RecursionError, msgspec.MsgspecError) as error:
         raise _invalid(f"the payload cannot be kept: {error}") from None
 
@@ -294,9 +307,18 @@ def _cut(text: str) -> str:
 
 def _storable(identifier: str) -> str:
     """An identifier is kept as it is, unless it holds a secret: then a digest stands for it, just as unique."""
-    if redact_text(identifier) == identifier:
-        return identifier
-    return "sha256:" + hashlib.sha256(identifier.encode("utf-8", "surrogatepass")).hexdigest()
+    try:
+        raw = identifier.encode()
+    except UnicodeEncodeError:
+        raise _invalid("an identifier is not Unicode text") from None
+    return identifier if redact_text(identifier) == identifier else "sha256:" + hashlib.sha256(raw).hexdigest()
+
+
+def _plain(word: str) -> str:
+    """A word that has to stay as it is, and therefore must not be a secret."""
+    if redact_text(word) != word:
+        raise _invalid("a name or code looks like a secret; it would have to be kept as it is")
+    return word
 
 
 def _moment(text: str, field: str) -> Timestamp:

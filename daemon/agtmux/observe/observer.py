@@ -16,7 +16,8 @@ from agtmux.domain.panes import Pane, SeenPane, Target, Topology
 from agtmux.domain.refs import is_pane_id
 from agtmux.domain.runtimes import NO_AGENT, BootId, Inhabitant, PaneId, TargetId
 from agtmux.domain.timestamps import Timestamp
-from agtmux.observe.ingest import Ingest, RemoveTarget
+from agtmux.observe.ingest import Ingest
+from agtmux.observe.submissions import RemoveTarget
 
 _log = logging.getLogger(__name__)
 
@@ -50,6 +51,8 @@ class Observer:
         # A target from an earlier daemon had its server then; if that is gone now, it went in between.
         self._seen_server = is_known
         self.error: AgtmuxError | None = None
+        # Set once the target has been looked at, or could not be.
+        self.has_looked = asyncio.Event()
 
     def look_now(self) -> None:
         """Somebody waits for what this target looks like: look at once, and say so even if nothing changed."""
@@ -71,6 +74,7 @@ class Observer:
                 if self.error is None or self.error.message != error.message:
                     _log.warning("cannot look at %s: %s", self._target.target_id, error.message)
                 self.error = error
+            self.has_looked.set()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), pause)
 

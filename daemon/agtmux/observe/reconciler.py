@@ -21,8 +21,9 @@ from agtmux.domain.timestamps import Timestamp
 from agtmux.engine.apply import Record, settle
 from agtmux.engine.resolve import next_change
 from agtmux.engine.transitions import Policy
-from agtmux.observe.ingest import ExpirePending, Ingest
+from agtmux.observe.ingest import Ingest
 from agtmux.observe.intake import new_event_id
+from agtmux.observe.submissions import ExpirePending
 from agtmux.observe.world import PaneKey, World
 
 _log = logging.getLogger(__name__)
@@ -47,7 +48,9 @@ class Reconciler:
         ingest.on_pending.append(lambda _: self._changed.set())
 
     async def run(self) -> None:
-        self._plan(set(self._world.records))
+        # What fell due while no daemon was there is due now.
+        for key in self._world.records:
+            self._put(key, self._clock.now())
         while True:
             self._changed.clear()
             now = self._clock.now()

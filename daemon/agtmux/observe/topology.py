@@ -66,5 +66,5 @@ def _end(draft: Draft, key: PaneKey) -> None:
         # Came and went within one transaction: it was never anyone's to refer to.
         draft.started.remove(record.runtime)
     else:
-        draft.ended.append(record.runtime)
+        draft.ended.append(record)
     draft.records[key] = None

@@ -41,8 +41,8 @@ class Draft:
         self.records: dict[PaneKey, Record | None] = {}
         self.observed_at: dict[TargetId, Timestamp] = {}
         self.started: list[Runtime] = []
-        self.ended: list[Runtime] = []
-        self.events: list[Event] = []
+        self.ended: list[Record] = []
+        self.events: list[tuple[RuntimeId, Event]] = []
         self.inbox: dict[str, InboxEntry] = {}
         self.pending: dict[str, Event] = dict(world.pending)
 
@@ -79,8 +79,8 @@ class Draft:
         _merge(world.records, self.records)
         for runtime in self.started:
             world.by_runtime[runtime.runtime_id] = (runtime.target_id, runtime.pane_id)
-        for runtime in self.ended:
-            world.by_runtime.pop(runtime.runtime_id, None)
+        for record in self.ended:
+            world.by_runtime.pop(record.runtime.runtime_id, None)
         world.observed_at |= self.observed_at
         world.pending = self.pending
         return changed

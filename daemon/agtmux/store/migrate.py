@@ -12,6 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Final
 
+from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.timestamps import Timestamp, format_timestamp
 from agtmux.store.errors import is_damage
 
@@ -30,6 +31,8 @@ def migrations() -> list[tuple[int, str]]:
 def prepare(path: Path, now: Timestamp) -> str | None:
     """Make `path` a database of the current schema. Returns what to tell the user if one was set aside."""
     notice = None
+    if path.is_dir():
+        raise AgtmuxError(ErrorCode.STORE, f"{path} cannot be opened: it is a directory; move it away")
     if path.exists() and (trouble := _trouble(path)) is not None:
         kind, sentence = trouble
         kept_as = _set_aside(path, kind, now)
@@ -41,7 +44,8 @@ def prepare(path: Path, now: Timestamp) -> str | None:
 def _trouble(path: Path) -> tuple[str, str] | None:
     newest = migrations()[-1][0]
     try:
-        with contextlib.closing(sqlite3.connect(path)) as connection:
+        # Read-only: closing the last connection that could write would fold the log into a file we may not touch.
+        with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
             application_id = connection.execute("PRAGMA application_id").fetchone()[0]
             version = connection.execute("PRAGMA user_version").fetchone()[0]
             empty = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0] == 0

@@ -11,6 +11,7 @@ from agtmux.store.database import Database
 from agtmux.store.writer import Job, Transaction
 
 _BITE: Final = 2_000
+_PAGES: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,4 +63,7 @@ def _bite(sql: str, before: int) -> Job[int]:
 
 
 def _give_back(tx: Transaction) -> None:
-    tx.execute("PRAGMA incremental_vacuum(1000)")
+    # One page at a time: Python's sqlite3 makes only the first step of a statement that returns no columns.
+    free = tx.fetch("PRAGMA freelist_count")[0][0]
+    for _ in range(min(free, _PAGES)):
+        tx.execute("PRAGMA incremental_vacuum(1)")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from agtmux.domain.events import Event
@@ -36,8 +36,8 @@ class InboxEntry:
     reason_code: str | None = None
 
 
-def event_key(event: Event) -> EventKey:
-    return str(event.runtime_id), event.source.value, event.dedupe_key
+def event_key(whose: RuntimeId, event: Event) -> EventKey:
+    return whose, event.source.value, event.dedupe_key
 
 
 def inbox_key(event: Event) -> InboxKey:
@@ -48,9 +48,15 @@ def inbox_key(event: Event) -> InboxKey:
 class Known:
     """Of the identities asked for, those the store has seen before."""
 
-    event_ids: set[str]
-    inbox_keys: set[InboxKey]
-    event_keys: set[EventKey]
+    event_ids: set[str] = field(default_factory=set)
+    inbox_keys: set[InboxKey] = field(default_factory=set)
+    event_keys: set[EventKey] = field(default_factory=set)
+
+    def __ior__(self, other: Known) -> Known:
+        self.event_ids |= other.event_ids
+        self.inbox_keys |= other.inbox_keys
+        self.event_keys |= other.event_keys
+        return self
 
 
 def known(
@@ -82,14 +88,15 @@ def _found(tx: Transaction, table: str, columns: tuple[str, ...], keys: Sequence
     return set(rows)
 
 
-def insert_events(tx: Transaction, events: Iterable[Event]) -> None:
+def insert_events(tx: Transaction, events: Iterable[tuple[RuntimeId, Event]]) -> None:
+    """Each with the runtime it belongs to."""
     tx.execute_many(
         "INSERT INTO events (event_id, runtime_id, event_type, source, source_event_id, source_seq, event_time,"
         " ingested_at, dedupe_key, action_id, raw_payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
             (
                 event.event_id,
-                event.runtime_id,
+                whose,
                 event.event_type,
                 event.source.value,
                 event.source_event_id,
@@ -100,7 +107,7 @@ def insert_events(tx: Transaction, events: Iterable[Event]) -> None:
                 event.action_id,
                 _plain(event.raw_payload),
             )
-            for event in events
+            for whose, event in events
         ],
     )
 
@@ -298,10 +305,10 @@ def insert_runtimes(tx: Transaction, runtimes: Iterable[Runtime]) -> None:
     )
 
 
-def end_runtimes(tx: Transaction, runtimes: Iterable[Runtime], ended_at: Timestamp) -> None:
+def end_runtimes(tx: Transaction, records: Iterable[Record], ended_at: Timestamp) -> None:
     tx.execute_many(
-        "UPDATE runtimes SET ended_at = ? WHERE runtime_id = ?",
-        [(ended_at, runtime.runtime_id) for runtime in runtimes],
+        "UPDATE runtimes SET ended_at = ?, last_state_version = ? WHERE runtime_id = ?",
+        [(ended_at, record.row.state_version, record.runtime.runtime_id) for record in records],
     )
 
 
@@ -315,8 +322,9 @@ def last_epoch(tx: Transaction, instance: PaneInstance) -> int:
 
 
 def last_state_version(tx: Transaction, target_id: TargetId, pane_id: PaneId) -> int:
+    """Of the pane's former inhabitants."""
     rows = tx.fetch(
-        "SELECT coalesce(max(state_version), 0) FROM states WHERE target_id = ? AND pane_id = ?",
+        "SELECT coalesce(max(last_state_version), 0) FROM runtimes WHERE target_id = ? AND pane_id = ?",
         (target_id, pane_id),
     )
     return int(rows[0][0])

@@ -142,7 +142,9 @@ class Writer:
         try:
             result = job(Transaction(connection))
         except Exception as error:
-            # Where SQLite has given the whole transaction up, this raises too and all jobs hear of it.
+            if not connection.in_transaction:
+                # SQLite has given the whole transaction up, as it does when the disk is full: all jobs hear of it.
+                raise
             connection.execute("ROLLBACK TO job")
             return self._reported(error)
         connection.execute("RELEASE job")

@@ -11,7 +11,7 @@ from agtmux.domain.panes import HOST, Target, TargetKind
 from agtmux.domain.redact import Redacted
 from agtmux.domain.runtimes import RuntimeId, TargetId
 from agtmux.domain.states import Health, Source, State
-from agtmux.observe.ingest import AddTarget, ExpirePending, RemoveTarget
+from agtmux.observe.submissions import AddTarget, ExpirePending, RemoveTarget
 from unit.builders import (
     PANE,
     FakeTime,

@@ -156,7 +156,7 @@ async def test_the_database_itself_allows_only_one_active_runtime_in_a_pane(tmp_
     with sqlite3.connect(tmp_path / "agtmux.db") as connection:
         copy = (
             "INSERT INTO runtimes SELECT 'x' || runtime_id, target_id, pane_id, 'boot', 9, agent_type, agent_version,"
-            " pid, started_at, {} FROM runtimes"
+            " pid, started_at, {}, 0 FROM runtimes"
         )
         with pytest.raises(sqlite3.IntegrityError, match=r"runtimes.target_id, runtimes.pane_id"):
             connection.execute(copy.format("NULL"))

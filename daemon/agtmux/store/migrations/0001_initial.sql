@@ -36,6 +36,7 @@ CREATE TABLE runtimes (
     pid                 INTEGER,
     started_at          INTEGER NOT NULL,
     ended_at            INTEGER,
+    last_state_version  INTEGER NOT NULL DEFAULT 0,
     UNIQUE (target_id, tmux_server_boot_id, pane_id, pane_epoch)
 ) STRICT;
 CREATE UNIQUE INDEX runtimes_one_active ON runtimes (target_id, pane_id) WHERE ended_at IS NULL;

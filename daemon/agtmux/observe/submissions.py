@@ -1,0 +1,38 @@
+"""What can be handed to ingest, and what comes back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agtmux.domain.events import Event
+from agtmux.domain.panes import Target, Topology
+from agtmux.domain.runtimes import RuntimeId, TargetId
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What became of one event."""
+
+    event_id: str
+    status: str
+    runtime_id: RuntimeId | None = None
+    reason_code: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AddTarget:
+    target: Target
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveTarget:
+    target_id: TargetId
+
+
+@dataclass(frozen=True, slots=True)
+class ExpirePending:
+    """Time has passed: events that waited too long for their runtime are let go."""
+
+
+Fact = Topology | AddTarget | RemoveTarget | ExpirePending
+Submission = tuple[Event, ...] | Fact
