@@ -165,6 +165,28 @@ def test_a_killed_server_takes_its_target_with_it(demo):
     demo.until_no_actor_is_left()
 
 
+def test_a_server_that_ends_while_no_daemon_is_there_takes_its_target_with_it_at_the_next_start(demo):
+    demo.start()
+    demo.until_all_states_show()
+    assert demo.home.run("down").returncode == 0
+    demo.tmux("kill-server")
+    assert ("demo",) in demo.home.query("SELECT target_id FROM targets")
+    demo.home.start()
+    demo.until_target_is_gone()
+    assert demo.panes() == []
+    assert demo.home.query("SELECT target_id FROM targets") == [("host",)]
+    assert demo.home.query("SELECT count(*) FROM runtimes WHERE target_id = 'demo' AND ended_at IS NULL") == [(0,)]
+
+
+def test_a_demo_that_outlives_its_daemon_is_shown_by_the_next(demo):
+    demo.start()
+    before = {pane["runtime_id"] for pane in demo.until_all_states_show()}
+    assert demo.home.run("down").returncode == 0
+    demo.home.start()
+    assert demo.targets() == ["host", "demo"]
+    assert {pane["runtime_id"] for pane in demo.panes()} == before
+
+
 def test_a_demo_started_right_after_another_was_killed_is_seen(demo):
     demo.start()
     demo.until_all_states_show()

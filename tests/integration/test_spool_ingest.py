@@ -2,30 +2,27 @@
 
 import json
 import subprocess
-import sys
 import time
 import uuid
 from pathlib import Path
 
 import pytest
 
+from agtmux.clock import Clock
+from agtmux.config import Config
 from agtmux.hook.compose import compose
 from agtmux.hook.spool import append
+from agtmux.service import Service
 from support.home import Home, wait_until
+from support.hook import install
 
 SECOND = 1_000_000_000
 
 
 @pytest.fixture
 def hook(home: Home) -> Path:
-    """The command as setup.py makes it, with the Python of this environment beside it."""
-    folder = home.folder / "bin"
-    folder.mkdir()
-    command = folder / "agtmux-hook"
-    command.write_text(compose(), "utf-8")
-    command.chmod(0o755)
-    (folder / "python3").symlink_to(Path(sys._base_executable).resolve())
-    return command
+    """The command as setup.py makes it, with the Python beside it that this environment is made of."""
+    return install(home.folder / "bin", compose())
 
 
 def tell(home: Home, hook: Path, pane: str, name: str, payload: dict) -> None:
@@ -108,6 +105,36 @@ def test_what_is_spooled_while_the_daemon_runs_is_found_too(home: Home):
     wait_until(lambda: pane in home.panes(), "the pane")
     spool(home, pane, "Stop")
     wait_until(lambda: home.state_of(pane) == "completed", "the state")
+
+
+async def test_what_a_killed_daemon_had_taken_aside_comes_before_what_was_spooled_since(home: Home, monkeypatch):
+    """Both of them before the daemon answers anybody: what comes by the socket is newer still."""
+    monkeypatch.setenv("TMUX_TMPDIR", home.env["TMUX_TMPDIR"])
+    pane = home.pane()
+    aside = [spool(home, pane, name, age=3) for name in ("UserPromptSubmit", "PermissionRequest")]
+    path = home.state / "spool" / "hook.jsonl"
+    path.rename(path.with_name("hook.jsonl.draining"))
+    since = [spool(home, pane, name, age=2) for name in ("PostToolUse", "Stop")]
+    service = await Service.open(home.state, Config(), Clock())
+    try:
+        assert service.spool == {"dropped": 0, "damaged": 0, "ingested": 4}
+        taken = home.query("SELECT inbox_id FROM event_inbox ORDER BY ingested_at")
+        assert [row[0] for row in taken] == aside + since
+        assert list(path.parent.iterdir()) == []
+    finally:
+        await service.close()
+
+
+def test_a_daemon_killed_over_the_spool_leaves_it_to_the_next(home: Home):
+    pane = home.pane()
+    aside = spool(home, pane, "PermissionRequest", age=3)
+    path = home.state / "spool" / "hook.jsonl"
+    path.rename(path.with_name("hook.jsonl.draining"))
+    since = spool(home, pane, "UserPromptSubmit", age=2)
+    home.start()
+    wait_until(lambda: home.state_of(pane) == "running", "the state")
+    assert home.health()["spool"] == {"dropped": 0, "damaged": 0, "ingested": 2}
+    assert {aside, since} <= home.stored_ids()
 
 
 def test_a_damaged_spool_loses_only_what_is_damaged(home: Home):

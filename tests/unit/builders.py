@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import sqlite3
 from collections.abc import AsyncIterator
@@ -149,6 +150,13 @@ async def a_core(directory: Path, time: FakeTime | None = None, policy: Policy =
     finally:
         await ingest.stop()
         await database.close()
+
+
+async def end(task: asyncio.Task[Any]) -> None:
+    """Cancelled until it is over; that once is enough is for tests/unit/observe/test_stopping.py to say."""
+    while not task.done():
+        task.cancel()
+        await asyncio.wait([task], timeout=0.1)
 
 
 def rows(directory: Path, sql: str) -> list[tuple[Any, ...]]:

@@ -67,6 +67,7 @@ WRONG = {
     "no TOML": ("states = [", "config.toml"),
     "not UTF-8": (b"\xff\xfe", "config.toml"),
     "tiny logs": ("[log]\nmax_bytes = 1", "max_bytes"),
+    "a misspelt level": ('[log]\nlevel = "inof"', "'inof'"),
     "no logs": ("[log]\nfiles = 0", "files"),
 }
 

@@ -90,6 +90,17 @@ def test_a_directory_that_cannot_be_made_says_what_to_do(tmp_path: Path) -> None
     assert refused.value.code is ErrorCode.CONFIG
 
 
+def test_a_directory_that_is_shared_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    """AGTMUX_STATE_DIR=/tmp, by root: closing it would lock everybody else out."""
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    with pytest.raises(AgtmuxError, match="is shared with others; choose a directory of your own in it") as refused:
+        paths.private_directory(str(shared))
+    assert refused.value.code is ErrorCode.CONFIG
+    assert shared.stat().st_mode & 0o7777 == 0o1777
+
+
 def test_a_directory_of_another_user_is_refused(monkeypatch, tmp_path: Path) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: tmp_path.stat().st_uid + 1)
     with pytest.raises(AgtmuxError, match="belongs to another user") as refused:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib import resources
-from typing import Annotated
+from pathlib import PurePosixPath
+from typing import Annotated, Any
 
 import msgspec
 
@@ -14,7 +17,11 @@ from agtmux.domain.states import Source
 
 
 class ProcessRule(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    commands: list[str]
+    """How an agent's process is known: by its command, the package of its script, or where its program lies."""
+
+    commands: list[str] = []
+    packages: list[str] = []
+    programs: list[str] = []
 
 
 class AgentSheet(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -24,10 +31,22 @@ class AgentSheet(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     hook: list[HookRule] = []
 
 
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who is in a pane, by which process."""
+
+    agent_type: str
+    pid: int | None
+    started: float | None
+    version: str | None = None
+
+
 class Registry:
     def __init__(self, sheets: list[AgentSheet]) -> None:
         self._sheets = {sheet.agent_type: sheet for sheet in sheets}
-        self._commands = {command: sheet.agent_type for sheet in sheets for command in sheet.process.commands}
+        self._commands = {word: sheet.agent_type for sheet in sheets for word in sheet.process.commands}
+        self._packages = {word: sheet.agent_type for sheet in sheets for word in sheet.process.packages}
+        self._programs = {word: sheet.agent_type for sheet in sheets for word in sheet.process.programs}
 
     @classmethod
     def load(cls) -> Registry:
@@ -42,11 +61,29 @@ class Registry:
     def knows(self, agent_type: str) -> bool:
         return agent_type in self._sheets
 
-    def identify(self, mark: str, command: str) -> str:
-        """The agent in a pane: what the pane says of itself, else what runs in it."""
-        if mark in self._sheets:
-            return mark
-        return self._commands.get(command, NO_AGENT)
+    def identify(self, mark: str, command: str, foreground: Sequence[Mapping[str, Any]]) -> Identity:
+        """The agent in a pane: what the pane says of itself, else what runs in front there, outermost first."""
+        for process in foreground:
+            agent_type = self._who(process)
+            if agent_type != NO_AGENT and mark in (agent_type, ""):
+                return Identity(agent_type, process["pid"], process["started"], process["version"] or None)
+        outermost = foreground[0] if foreground else {"pid": None, "started": None}
+        named = mark if mark in self._sheets else self._commands.get(command, NO_AGENT)
+        return Identity(named, outermost["pid"], outermost["started"])
+
+    def _who(self, process: Mapping[str, Any]) -> str:
+        if process["package"] in self._packages:
+            return self._packages[process["package"]]
+        words = [word for word in (process["executable"], process["script"], *process["argv"][:1]) if word]
+        for word in words:
+            name = PurePosixPath(word).name.lstrip("-")
+            agent_type = self._commands.get(name) or self._commands.get(name.partition(".")[0])
+            if agent_type is not None:
+                return agent_type
+            for place, agent_type in self._programs.items():
+                if place in word:
+                    return agent_type
+        return NO_AGENT
 
     def read_hook(self, agent_type: str, event: str, payload: object) -> tuple[Source, Verdict | None]:
         return read_hook(self._sheets[agent_type].hook, event, payload)

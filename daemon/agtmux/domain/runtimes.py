@@ -18,6 +18,8 @@ PaneId = NewType("PaneId", str)
 BootId = NewType("BootId", str)
 
 NO_AGENT: Final = "none"
+# Systems tell a process's start to the second or the hundredth of one.
+_SAME_START: Final = 1_500_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,8 @@ class Runtime:
             and self.instance == instance
             and self.agent_type == seen.agent_type
             and (self.pid is None or seen.pid is None or self.pid == seen.pid)
+            # The same pid may be another process by now.
+            and (seen.started_at is None or abs(self.started_at - seen.started_at) < _SAME_START)
         )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Mapping
-from typing import Final, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Protocol
 
 from agtmux.agents.registry import Registry
 from agtmux.clock import Clock
@@ -21,12 +21,16 @@ from agtmux.observe.submissions import RemoveTarget
 
 _log = logging.getLogger(__name__)
 
-_TICK_WITH_AGENTS: Final = 1.0
-_TICK_WITHOUT: Final = 3.0
+# Seconds between looks: soon after something moved, then ever more seldom, but never longer than it takes a person
+# to start an agent and wonder.
+_SOONEST: Final = 0.5
+_LONGEST_WITH_AGENTS: Final = 1.0
+_LONGEST_WITHOUT: Final = 5.0
+_SLOWER: Final = 1.5
 
 
 class Executor(Protocol):
-    async def snapshot(self) -> tuple[list[dict[str, str]], dict[int, float | None]]: ...
+    async def snapshot(self) -> tuple[list[dict[str, str]], dict[int, list[dict[str, Any]]]]: ...
 
 
 class Observer:
@@ -60,28 +64,34 @@ class Observer:
         self._wake.set()
 
     async def run(self) -> None:
+        pause = _SOONEST
         while True:
             self._wake.clear()
-            pause = _TICK_WITHOUT
+            longest = _LONGEST_WITHOUT
             try:
                 topology = await self._look()
                 self.error = None
+                if not self._is_news(topology):
+                    pause *= _SLOWER
+                else:
+                    pause = _SOONEST
                 if await self._report(topology):
                     return
                 if any(seen.inhabitant.agent_type != NO_AGENT for seen in topology.panes):
-                    pause = _TICK_WITH_AGENTS
+                    longest = _LONGEST_WITH_AGENTS
             except AgtmuxError as error:
                 if self.error is None or self.error.message != error.message:
                     _log.warning("cannot look at %s: %s", self._target.target_id, error.message)
                 self.error = error
             self.has_looked.set()
+            pause = min(pause, longest)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), pause)
 
     async def _look(self) -> Topology:
         taken_at = self._clock.now()
-        rows, started = await self._executor.snapshot()
-        return read_snapshot(self._target.target_id, rows, started, taken_at, self._registry)
+        rows, foregrounds = await self._executor.snapshot()
+        return read_snapshot(self._target.target_id, rows, foregrounds, taken_at, self._registry)
 
     async def _report(self, topology: Topology) -> bool:
         """True when the target was one of passage and is gone for good."""
@@ -89,22 +99,24 @@ class Observer:
         if self._target.is_ephemeral and self._seen_server and topology.tmux_server_boot_id is None:
             await self._ingest.submit(RemoveTarget(self._target.target_id))
             return True
-        last = self._last
-        unchanged = last is not None and (last.tmux_server_boot_id, last.panes) == (
-            topology.tmux_server_boot_id,
-            topology.panes,
-        )
-        if self._must_report or not unchanged:
+        if self._must_report or self._is_news(topology):
             self._must_report = False
             await self._ingest.submit(topology)
             self._last = topology
         return False
 
+    def _is_news(self, topology: Topology) -> bool:
+        last = self._last
+        return last is None or (last.tmux_server_boot_id, last.panes) != (
+            topology.tmux_server_boot_id,
+            topology.panes,
+        )
+
 
 def read_snapshot(
     target_id: TargetId,
     rows: list[dict[str, str]],
-    started: Mapping[int, float | None],
+    foregrounds: Mapping[int, Sequence[Mapping[str, Any]]],
     taken_at: Timestamp,
     registry: Registry,
 ) -> Topology:
@@ -117,9 +129,10 @@ def read_snapshot(
             continue
         boot_id = BootId(f"{row['pid']}-{row['start_time']}")
         pid = int(row["pane_pid"]) if row["pane_pid"].isdigit() else None
-        began = started.get(pid) if pid is not None else None
-        dead = row["pane_dead"] == "1"
-        agent_type = NO_AGENT if dead else registry.identify(row["@agtmux_agent"], row["pane_current_command"])
+        if row["pane_dead"] == "1" or pid is None:
+            inhabitant = Inhabitant(NO_AGENT, None, None)
+        else:
+            inhabitant = _inhabitant(row, pid, foregrounds.get(pid, ()), registry)
         # A pane linked into several sessions is listed once for each: the first is as good as any.
         panes.setdefault(
             pane_id,
@@ -133,11 +146,18 @@ def read_snapshot(
                     title=row["pane_title"],
                     cwd=row["pane_current_path"],
                 ),
-                Inhabitant(
-                    agent_type=agent_type,
-                    pid=None if dead else pid,
-                    started_at=None if began is None else Timestamp(int(began * SECOND)),
-                ),
+                inhabitant,
             ),
         )
     return Topology(target_id, taken_at, boot_id, tuple(panes.values()))
+
+
+def _inhabitant(
+    row: Mapping[str, str], pid: int, foreground: Sequence[Mapping[str, Any]], registry: Registry
+) -> Inhabitant:
+    who = registry.identify(row["@agtmux_agent"], row["pane_current_command"], foreground)
+    if who.agent_type == NO_AGENT:
+        # Whatever a shell runs, the pane's inhabitant is the shell: commands come and go.
+        return Inhabitant(NO_AGENT, pid, None)
+    started_at = None if who.started is None else Timestamp(int(who.started * SECOND))
+    return Inhabitant(who.agent_type, who.pid if who.pid is not None else pid, started_at, who.version)

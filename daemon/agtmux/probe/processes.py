@@ -1,46 +1,195 @@
-"""When a process began, without asking more than once."""
+"""Which processes have the foreground of a pane, and what they say of themselves.
+
+A pane's own process is a shell most of the time; the agent is whatever was typed into it, wrapped by npm, npx, sudo or
+another shell as often as not. So the table of processes is read when a pane's foreground changes, and the facts about
+each foreground process are told as they are: who it is, is decided elsewhere.
+"""
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import time
+from collections import namedtuple
+
+PROC = "/proc"
+_TIME_LIMIT = 5.0
+_MOST_WORDS = 8
+_LONGEST_WORD = 512
+_MOST_PROCESSES = 16
+# An interpreter is nobody by itself: its script is.
+_INTERPRETER = re.compile(r"(?:node|nodejs|bun|deno|python|pypy|ruby|perl|bash|dash|zsh|sh)[0-9.]*")
+_VERSION = re.compile(r"\d+\.\d+\.\d+[0-9A-Za-z.+-]*")
+
+Process = namedtuple("Process", "pid ppid pgid tty tpgid started argv")
 
 
-def boot_time() -> float:
+def read_table() -> dict[int, Process]:
+    """All processes. `argv` is None where it takes another question, see `describe`."""
+    return _read_proc() if os.path.isdir(PROC + "/self") else _read_ps()
+
+
+def foreground_group(pane_pid: int) -> int | None:
+    """The process group that the pane's terminal listens to; None where only the whole table tells."""
+    process = _stat(pane_pid)
+    return process.tpgid if process is not None else None
+
+
+def foreground(table: dict[int, Process], pane_pid: int) -> list[Process]:
+    """What runs in front in that pane, outermost first.
+
+    Jobs in the background, stopped ones included, have groups of their own on the same terminal. What runs on a
+    terminal of its own below a foreground process, as under sudo, belongs to it.
+    """
+    shell = table.get(pane_pid)
+    if shell is None:
+        return []
+    children: dict[int, list[Process]] = {}
+    for process in table.values():
+        children.setdefault(process.ppid, []).append(process)
+    found: list[Process] = []
+    waiting = [(shell, False)]
+    while waiting and len(found) < _MOST_PROCESSES:
+        process, below = waiting.pop(0)
+        in_front = process.tty == shell.tty and process.pgid == shell.tpgid
+        if in_front or (below and process.tty not in (shell.tty, 0, "?", "??", "-")):
+            found.append(process)
+        elsewhere = process.tty != shell.tty
+        for child in sorted(children.get(process.pid, ()), key=lambda each: each.pid):
+            waiting.append((child, in_front or (below and elsewhere)))
+    return found
+
+
+def describe(process: Process) -> dict[str, object]:
+    """The facts of one process that are worth asking for: they do not change while it lives."""
+    argv = list(process.argv if process.argv is not None else _argv(process.pid))
+    words = [word[:_LONGEST_WORD] for word in argv[:_MOST_WORDS]]
+    executable = _read_link("%s/%d/exe" % (PROC, process.pid))
+    script = _script(words, process.pid)
+    name, version = _package(script) if script else ("", "")
+    if not version:
+        # Native builds are named after their version: …/versions/2.1.197
+        base = os.path.basename(executable or (words[0] if words else ""))
+        version = base if _VERSION.fullmatch(base) else ""
+    return {
+        "pid": process.pid,
+        "started": process.started,
+        "argv": words,
+        "executable": executable,
+        "script": script,
+        "package": name,
+        "version": version,
+    }
+
+
+def _script(words: list[str], pid: int) -> str:
+    """The file an interpreter was given, with links followed: npm's commands are links into their packages."""
+    if len(words) < 2 or not _INTERPRETER.fullmatch(os.path.basename(words[0]).lstrip("-")):
+        return ""
+    for word in words[1:]:
+        if word.startswith("-"):
+            continue
+        if not os.path.isabs(word):
+            word = os.path.join(_read_link("%s/%d/cwd" % (PROC, pid)) or "/", word)
+        return os.path.realpath(word) if os.path.exists(word) else ""
+    return ""
+
+
+def _package(script: str) -> tuple[str, str]:
+    """Name and version of the package a script belongs to: the nearest package.json above it that has a name."""
+    folder = os.path.dirname(script)
+    for _ in range(6):
+        try:
+            with open(os.path.join(folder, "package.json"), "rb") as file:
+                about = json.loads(file.read(1 << 20).decode("utf-8", "replace"))
+            if isinstance(about, dict) and isinstance(about.get("name"), str):
+                version = about.get("version")
+                return about["name"][:200], version[:64] if isinstance(version, str) else ""
+        except (OSError, ValueError):
+            pass
+        above = os.path.dirname(folder)
+        if above == folder:
+            break
+        folder = above
+    return "", ""
+
+
+def _read_proc() -> dict[int, Process]:
+    pids = (int(name) for name in os.listdir(PROC) if name.isdigit())
+    table = {}
+    for pid in pids:
+        process = _stat(pid)
+        if process is not None:
+            table[pid] = process
+    return table
+
+
+def _stat(pid: int) -> Process | None:
     try:
-        with open("/proc/stat", "rb") as stat:
-            for line in stat:
-                if line.startswith(b"btime "):
-                    return float(line.split()[1])
-    except OSError:
-        pass
-    return 0.0
-
-
-def started_at(pid: int) -> float | None:
-    """Seconds since the epoch, or None when the process is gone or the system does not tell."""
-    try:
-        with open("/proc/%d/stat" % pid, "rb") as stat:
+        with open("%s/%d/stat" % (PROC, pid), "rb") as stat:
             # The command, in parentheses, may hold anything; the fields after it may not.
             fields = stat.read().rpartition(b")")[2].split()
-        return boot_time() + int(fields[19]) / os.sysconf("SC_CLK_TCK")
-    except FileNotFoundError:
-        return _ask_ps(pid) if not os.path.isdir("/proc/self") else None
+        started = _boot_time() + int(fields[19]) / os.sysconf("SC_CLK_TCK")
+        return Process(pid, int(fields[1]), int(fields[2]), int(fields[4]), int(fields[5]), started, None)
     except (OSError, IndexError, ValueError):
         return None
 
 
-def _ask_ps(pid: int) -> float | None:
+_booted: list[float] = []
+
+
+def _boot_time() -> float:
+    # Once: the kernel works it out from the wall clock, and a process would seem to begin anew when that is set.
+    if not _booted:
+        _booted.append(0.0)
+        with open(PROC + "/stat", "rb") as stat:
+            for line in stat:
+                if line.startswith(b"btime "):
+                    _booted[0] = float(line.split()[1])
+    return _booted[0]
+
+
+def _argv(pid: int) -> list[str]:
+    try:
+        with open("%s/%d/cmdline" % (PROC, pid), "rb") as file:
+            raw = file.read(65_536)
+    except OSError:
+        return []
+    return [word.decode("utf-8", "replace") for word in raw.rstrip(b"\0").split(b"\0")] if raw else []
+
+
+def _read_link(path: str) -> str:
+    try:
+        return os.readlink(path)[:_LONGEST_WORD]
+    except OSError:
+        return ""
+
+
+def _read_ps() -> dict[int, Process]:
+    """Where there is no /proc: one question for all processes. Words cannot be told apart exactly there."""
+    command = ["ps", "-axo", "pid=,ppid=,pgid=,tpgid=,tty=,lstart=,args="]
+    environment = {"PATH": "/bin:/usr/bin:/sbin:/usr/sbin", "LC_ALL": "C"}
     try:
         done = subprocess.run(
-            ["ps", "-o", "lstart=", "-p", str(pid)],
+            command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={"PATH": "/bin:/usr/bin", "LC_ALL": "C"},
-            timeout=5.0,
+            env=environment,
+            timeout=_TIME_LIMIT,
         )
-        return time.mktime(time.strptime(done.stdout.decode().strip(), "%a %b %d %H:%M:%S %Y"))
-    except (OSError, ValueError, subprocess.TimeoutExpired):
-        return None
+    except (OSError, subprocess.TimeoutExpired):
+        return {}
+    table = {}
+    for line in done.stdout.decode("utf-8", "replace").splitlines():
+        words = line.split(None, 10)
+        try:
+            pid, ppid, pgid, tpgid = (int(word) for word in words[:4])
+            started = time.mktime(time.strptime(" ".join(words[5:10]), "%a %b %d %H:%M:%S %Y"))
+        except ValueError:
+            continue
+        argv = words[10].split() if len(words) > 10 else []
+        table[pid] = Process(pid, ppid, pgid, words[4], tpgid, started, argv)
+    return table

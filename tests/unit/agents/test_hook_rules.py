@@ -141,4 +141,4 @@ def test_an_agent_type_is_a_short_plain_word(agent_type: str) -> None:
 )
 def test_a_pane_is_known_by_its_own_mark_or_else_by_what_runs_in_it(mark: str, command: str, found: str) -> None:
     registry = Registry([sheet(""), sheet("", "parry", "parry-cli")])
-    assert registry.identify(mark, command) == found
+    assert registry.identify(mark, command, []).agent_type == found

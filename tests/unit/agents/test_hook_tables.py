@@ -184,6 +184,14 @@ ATTENTION: list[tuple[str, str, dict[str, Any], str, str, tuple[str, ...]]] = [
         (),
     ),
     (
+        "copilot",
+        "permissionRequest",
+        {"toolName": "edit", "toolInput": {"file_path": "/proj/a.txt", "diff": "+x"}},
+        "approval",
+        "/proj/a.txt",
+        (),
+    ),
+    (
         "gemini",
         "Notification",
         {"notification_type": "ToolPermission", "details": {"type": "exec", "command": "touch a"}},

@@ -1,10 +1,13 @@
 """The one path in: duplicates, dead runtimes, events that wait for their runtime, and what a restart takes up."""
 
+import asyncio
+import threading
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from agtmux.clock import Clock
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.events import DEMOTION_DUE
 from agtmux.domain.panes import HOST, Target, TargetKind
@@ -66,6 +69,20 @@ async def test_the_same_key_of_another_source_or_pane_is_no_duplicate(tmp_path: 
         notify = replace(FIRST, event_id="e2", source=Source.NOTIFY)
         elsewhere = replace(unbound(FIRST, "%2"), event_id="e3")
         assert await core.take(FIRST, notify, elsewhere) == ["applied"] * 3
+
+
+async def test_a_duplicate_behind_a_look_of_the_same_transaction_takes_nobody_with_it(tmp_path: Path) -> None:
+    async with a_core(tmp_path) as core:
+        first = unbound(an_event("e1", "running", at=0.5))
+        again = replace(unbound(an_event("e2", "error", at=2)), dedupe_key=first.dedupe_key)
+        innocent = unbound(an_event("e3", "idle", at=3))
+        before = core.database.writer.commits
+        submissions = (core.take(first), core.look(seen()), core.take(again), core.take(innocent))
+        statuses = await asyncio.gather(*submissions)
+        assert core.database.writer.commits == before + 1
+        assert statuses == [["pending_bind"], None, ["duplicate"], ["applied"]]
+        assert core.record.row.state is State.IDLE
+    assert rows(tmp_path, "SELECT event_id FROM events ORDER BY event_id") == [("e1",), ("e3",)]
 
 
 async def test_an_event_sent_with_and_without_its_runtime_counts_once(tmp_path: Path) -> None:
@@ -264,6 +281,37 @@ async def test_those_who_listen_hear_of_panes_that_changed_and_of_no_others(tmp_
         await core.take(FIRST)
         await core.look(seen(), seen(pid=200, pane=a_pane("%2")), at=2)
         assert heard == [{(HOST, PANE), (HOST, "%2")}, {(HOST, PANE)}]
+
+
+class OneThreadsTime(FakeTime):
+    """A machine's time that remembers which threads asked for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.readers: set[int] = set()
+
+    def clock(self) -> Clock:
+        def wall() -> int:
+            self.readers.add(threading.get_ident())
+            return self.wall
+
+        return Clock(wall=wall, steady=lambda: self.steady)
+
+
+async def test_only_the_event_loop_reads_the_clock(tmp_path: Path) -> None:
+    """Two threads that read it at once could both find that it jumped, and it would jump twice."""
+    time = OneThreadsTime()
+    async with a_core(tmp_path, time) as core:
+        await core.look(seen("none"))
+        await core.take(unbound(an_event("e1", at=2), agent_type="claude"), an_event("e2", at=2))
+        await core.look(seen(), at=3)
+        await core.take(unbound(an_event("e3", at=4), pane_id="%9"))
+        time.pass_by(60)
+        await core.ingest.submit(ExpirePending())
+        await core.ingest.submit(AddTarget(Target(TargetId("vm1"), TargetKind.SSH, connection_ref="vm1")))
+        await core.ingest.submit(RemoveTarget(TargetId("vm1")))
+        await core.look(at=5)
+    assert time.readers == {threading.get_ident()}
 
 
 async def test_a_target_that_is_down_shows_its_new_panes_as_unreachable(tmp_path: Path) -> None:

@@ -179,6 +179,31 @@ def test_a_payload_that_speaks_of_events_is_still_one_event() -> None:
     assert (len(taken), is_batch) == (1, False)
 
 
+LONGEST_TEXT = 16_384
+
+
+def test_a_text_that_is_too_long_is_kept_up_to_a_word_and_says_how_much_is_missing() -> None:
+    words = "word " * 4_000
+    (event,) = take(VALID | {"raw_payload": {"tool": "Read", "output": [{"content": words}], "lines": 4_000}})
+    assert isinstance(event, Event)
+    kept = json.loads(str(event.raw_payload))
+    text, _, rest = kept["output"][0].pop("content").partition(" … ")
+    assert kept == {"tool": "Read", "output": [{}], "lines": 4_000}
+    assert words.startswith(text)
+    assert LONGEST_TEXT - len("word ") <= len(text) <= LONGEST_TEXT
+    assert text.endswith("word")
+    assert rest == f"({len(words) - len(text)} more characters)"
+
+
+def test_a_text_of_the_greatest_length_is_kept_whole_wherever_it_stands() -> None:
+    longest = "words " * (LONGEST_TEXT // 6) + "end."
+    assert len(longest) == LONGEST_TEXT
+    for payload in (longest, [longest, longest], {"a": {"b": longest}, "c": longest}):
+        (event,) = take(VALID | {"raw_payload": payload})
+        assert isinstance(event, Event)
+        assert json.loads(str(event.raw_payload)) == payload
+
+
 @pytest.mark.parametrize("state", State)
 def test_a_state_may_be_stated_outright(state: State) -> None:
     (event,) = take(VALID | {"event_type": f"state.{state}"})

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from agtmux.agents.registry import Registry
 from agtmux.domain.durations import SECOND
 from agtmux.domain.errors import AgtmuxError, ErrorCode
-from agtmux.domain.events import MAX_INT64, Event
+from agtmux.domain.events import MAX_EVENT_BYTES, MAX_INT64, Event
 from agtmux.domain.panes import HOST
 from agtmux.domain.states import Source, State
 from agtmux.observe.intake import Intake
@@ -112,6 +112,12 @@ def test_a_payload_that_is_nested_too_deeply_is_refused_as_invalid() -> None:
     assert code_of(payload=b"[" * 100_000 + b"]" * 100_000) == ErrorCode.EVENT_INVALID
 
 
+def test_a_record_of_more_than_a_megabyte_is_too_large() -> None:
+    room = MAX_EVENT_BYTES - len(json.dumps(FACTS)) - len('\n""')
+    assert take("x" * room).event_id == "e1"
+    assert code_of(payload="x" * (room + 1)) == ErrorCode.TOO_LARGE
+
+
 @pytest.mark.parametrize(
     "payload", [b"", b"not JSON", b"\xff\xfe", b"{", b'"text"', b"5", b"null", b"[1]", b'{"a":1e400}']
 )
@@ -122,7 +128,7 @@ def test_an_agent_may_say_anything_as_its_payload(payload: bytes) -> None:
     assert is_storable(event)
 
 
-@pytest.mark.parametrize("nanoseconds", [0, -1, -(10**30), 2**63, 2**64])
+@pytest.mark.parametrize("nanoseconds", [0, -1, -(10**30), 2**63, 2**64, 10**40])
 def test_a_clock_that_says_the_impossible_gives_an_event_that_can_be_stored_or_is_refused(nanoseconds: int) -> None:
     try:
         event = take(event_time_ns=nanoseconds)
@@ -152,6 +158,9 @@ def test_a_spooled_record_of_a_moment_long_past_is_let_go() -> None:
         {"event_id": "e1"},
         FACTS | {"agent": "eliza"},
         FACTS | {"payload": {"a": "\ud800"}},
+        FACTS | {"event_id": "\ud800"},
+        FACTS | {"event": "\udcff"},
+        FACTS | {"event_time_ns": 10**40},
     ],
 )
 def test_a_damaged_record_of_the_spool_is_stored_or_refused_and_never_more(record: dict[str, Any]) -> None:

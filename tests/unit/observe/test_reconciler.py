@@ -7,12 +7,16 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from agtmux.clock import Clock
 from agtmux.domain.durations import SECOND
 from agtmux.domain.events import Event
+from agtmux.domain.panes import HOST
 from agtmux.domain.states import State
+from agtmux.engine.transitions import Policy
 from agtmux.observe.reconciler import Reconciler
-from unit.builders import POLICY, Core, a_core, an_event, rows, seen, unbound
+from unit.builders import POLICY, Core, FakeTime, a_core, a_pane, an_event, end, rows, seen, unbound
 
 SOON = SECOND // 20
 HASTY = replace(
@@ -25,14 +29,13 @@ class RealTime:
 
 
 @asynccontextmanager
-async def a_reconciled_core(directory: Path):
-    async with a_core(directory, RealTime(), HASTY) as core:
-        task = asyncio.create_task(Reconciler(core.world, core.ingest, core.clock, HASTY).run())
+async def a_reconciled_core(directory: Path, time: FakeTime | RealTime | None = None, policy: Policy = HASTY):
+    async with a_core(directory, time or RealTime(), policy) as core:
+        task = asyncio.create_task(Reconciler(core.world, core.ingest, core.clock, policy).run())
         try:
             yield core
         finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            await end(task)
 
 
 def now(core: Core, event: Event) -> Event:
@@ -85,6 +88,38 @@ async def test_a_turn_that_goes_on_is_not_demoted(tmp_path: Path) -> None:
         await until(lambda: core.record.row.reason_code == "stale_signal")
     kinds = {row[0] for row in rows(tmp_path, "SELECT event_type FROM events WHERE source = 'reconciler'")}
     assert kinds == {"stale_detected"}
+
+
+DUE = {
+    "running": (POLICY.told_ttl[State.RUNNING], "stale_signal"),
+    "completed": (POLICY.completed_to_idle, "completed_demoted"),
+}
+
+
+@pytest.mark.parametrize(("state", "due"), DUE.items(), ids=DUE.keys())
+async def test_what_fell_due_while_no_daemon_was_there_is_done_by_the_next(tmp_path: Path, state: str, due) -> None:
+    lasts, reason_code = due
+    machine = FakeTime()
+    async with a_core(tmp_path, machine) as core:
+        await core.look(seen())
+        await core.take(an_event("e1", state))
+    machine.pass_by(lasts / SECOND + 1)
+    async with a_reconciled_core(tmp_path, machine, POLICY) as core:
+        assert core.record.row.state == state
+        await until(lambda: core.record.row.reason_code == reason_code)
+
+
+async def test_what_is_not_due_yet_when_a_daemon_starts_is_left_alone(tmp_path: Path) -> None:
+    machine = FakeTime()
+    async with a_core(tmp_path, machine) as core:
+        await core.look(seen(), seen(pid=200, pane=a_pane("%2")))
+        earlier = core.world.records[HOST, "%2"].runtime.runtime_id
+        await core.take(an_event("e1", "completed", at=60), an_event("e2", "completed", runtime_id=earlier))
+        before = core.record
+    machine.pass_by(POLICY.completed_to_idle / SECOND + 1)
+    async with a_reconciled_core(tmp_path, machine, POLICY) as core:
+        await until(lambda: core.world.records[HOST, "%2"].row.state is State.IDLE)
+        assert core.record == before
 
 
 async def test_an_event_that_nobody_looks_for_is_let_go_by_itself(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from agtmux.agents.registry import Registry
+from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.events import Event
 from agtmux.domain.panes import HOST
 from agtmux.observe.intake import Intake
@@ -124,6 +125,65 @@ def test_no_half_of_a_secret_survives_a_cut(secret: str, form: str, before: int)
     text = "x" * before + " " + form.format(secret)
     (event,), _ = an_intake().envelopes(an_envelope(raw_payload=planted_in_payload(text)))
     assert secret[4:16] not in stored(event)
+
+
+# A secret that could be a word: small letters, digits and underscores only.
+WORDLIKE = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+WORDS: dict[str, dict[str, Any]] = {
+    "what is asked for": {"raw_payload": {"attention": {"kind": WORDLIKE, "summary": "x"}}},
+    "the reason": {"raw_payload": {"reason_code": WORDLIKE}},
+    "the target": {"target_id": WORDLIKE},
+}
+
+
+@pytest.mark.parametrize("fields", WORDS.values(), ids=WORDS.keys())
+def test_a_secret_in_place_of_a_word_is_refused(fields: dict[str, Any]) -> None:
+    """A word has to be kept as it is, so there is nothing that could stand for it."""
+    (refused,), _ = an_intake().envelopes(an_envelope(**fields))
+    assert isinstance(refused, AgtmuxError)
+    assert refused.code is ErrorCode.EVENT_INVALID
+
+
+def test_a_secret_in_place_of_an_agents_reason_is_not_taken_for_one() -> None:
+    event = an_intake().hook(a_hook("claude", "StopFailure", {"error": WORDLIKE}))
+    assert event.verdict is not None
+    assert event.verdict.reason_code == "turn_failed"
+    assert trace(WORDLIKE) not in stored(event)
+
+
+def test_no_half_of_a_secret_survives_in_the_name_of_a_hook_nobody_knows() -> None:
+    for before in range(80):
+        event = an_intake().hook(a_hook("claude", "x" * before + " " + WORDLIKE, {}))
+        assert WORDLIKE[4:14] not in stored(event), before
+
+
+LONGEST_TEXT = 16_384
+LONG_SECRET = "Zx9Kq2Lm8Pw4Rt6Yv1Bn3Cd5Fg7Hj0SaUe4Wi8Mo"
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        " ",
+        "\n",
+        pytest.param(
+            ",",
+            marks=pytest.mark.xfail(
+                strict=True, reason="_cut falls within a word where there is no space to cut at, as in minified JSON"
+            ),
+        ),
+    ],
+    ids=["words", "lines", "one line"],
+)
+def test_no_half_of_a_secret_survives_where_a_long_text_is_clipped(between: str) -> None:
+    """Such a text is clipped before it is redacted, so the cut must not make a secret look like none."""
+    for form in FORMS:
+        secret = form.format(LONG_SECRET)
+        for start in range(LONGEST_TEXT - len(secret) - 1, LONGEST_TEXT + 1):
+            before = (("x" * 9 + between) * 2_000)[: start - 1] + between
+            text = before + secret + between + "y" * 50
+            event = an_intake().hook(a_hook("claude", "PostToolUse", {"tool_response": text}))
+            assert LONG_SECRET[:12] not in stored(event), (form, start)
 
 
 async def ingest(directory: Path, text: str) -> None:

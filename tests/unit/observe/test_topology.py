@@ -140,6 +140,23 @@ async def test_versions_go_on_across_the_runtimes_of_a_pane(tmp_path: Path) -> N
         assert versions == [1, 2, 3, 4, 5, 5, 6, 7]
 
 
+@pytest.mark.parametrize("restarted", [False, True], ids=["one daemon", "the next daemon"])
+async def test_versions_go_on_when_a_pane_id_is_used_again(tmp_path: Path, restarted: bool) -> None:
+    """Nothing of the old pane is left by then but the runtimes that ended in it."""
+    async with a_core(tmp_path) as core:
+        await core.look(seen())
+        await core.take(an_event("e1", "waiting_approval", at=1))
+        before = core.record.row.state_version
+        await core.look(at=2)
+        if not restarted:
+            await core.look(seen(pid=7), at=3)
+            assert core.record.row.state_version == before + 1
+    if restarted:
+        async with a_core(tmp_path) as core:
+            await core.look(seen(pid=7), at=3)
+            assert core.record.row.state_version == before + 1
+
+
 async def test_a_new_inhabitant_inherits_nothing(tmp_path: Path) -> None:
     async with a_core(tmp_path) as core:
         await core.look(seen())

@@ -29,6 +29,12 @@ def schema(path: Path) -> list[tuple]:
     return ask(path, "SELECT type, name, sql FROM sqlite_schema ORDER BY name")
 
 
+def set_aside(directory: Path, kind: str) -> Path:
+    """The one file that was set aside, without its log."""
+    (kept,) = [file for file in directory.iterdir() if re.fullmatch(rf"agtmux\.db\.{kind}-[0-9T]+", file.name)]
+    return kept
+
+
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "agtmux.db"
@@ -151,9 +157,36 @@ async def test_the_log_of_a_killed_daemon_goes_along_with_its_database(path: Pat
     make(path, f"PRAGMA user_version = {NEWEST + 1}")
     notice = prepare(path, T0)
     assert notice is not None
-    (kept,) = [file for file in path.parent.iterdir() if re.fullmatch(r"agtmux\.db\.newer-[0-9T]+", file.name)]
+    kept = set_aside(path.parent, "newer")
     assert ask(kept, "SELECT event_id FROM events") == [("precious",)]
     assert ask(path, "SELECT event_id FROM events") == []
+
+
+def test_the_log_of_a_file_that_is_no_database_is_kept_beside_it(path: Path) -> None:
+    path.write_bytes(b"not a database " * 99)
+    path.with_name("agtmux.db-wal").write_bytes(b"its log")
+    assert prepare(path, T0) is not None
+    kept = set_aside(path.parent, "corrupt")
+    assert kept.with_name(f"{kept.name}-wal").read_bytes() == b"its log"
+
+
+def test_a_newer_database_is_kept_byte_for_byte_with_its_log(path: Path, tmp_path: Path) -> None:
+    """Merely to look at it must not fold the log into the file: only the newer agtmux knows how."""
+    live = tmp_path / "live" / "agtmux.db"
+    live.parent.mkdir()
+    prepare(live, T0)
+    contents = {}
+    with closing(sqlite3.connect(live, isolation_level=None)) as connection:
+        connection.execute(f"PRAGMA user_version = {NEWEST + 1}")
+        connection.execute("INSERT INTO adapters VALUES ('a', 'b', 'c', 'd', 1, 1)")
+        # As a daemon leaves it that is killed now.
+        for suffix in ("", "-wal"):
+            contents[suffix] = live.with_name(f"agtmux.db{suffix}").read_bytes()
+            path.with_name(f"agtmux.db{suffix}").write_bytes(contents[suffix])
+    assert contents["-wal"]
+    assert prepare(path, T0) is not None
+    kept = set_aside(path.parent, "newer")
+    assert {suffix: kept.with_name(kept.name + suffix).read_bytes() for suffix in contents} == contents
 
 
 async def test_a_directory_that_is_not_there_has_its_sentence(tmp_path: Path) -> None:

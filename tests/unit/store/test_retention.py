@@ -117,6 +117,18 @@ async def test_what_was_forgotten_is_gone_from_the_file(tmp_path: Path) -> None:
         assert b"a memorable phrase" not in file.read_bytes(), file.name
 
 
+async def test_the_room_of_what_was_forgotten_is_given_back(tmp_path: Path) -> None:
+    large = Redacted("x" * 20_000)
+    async with a_core(tmp_path) as core:
+        await core.look(seen())
+        await core.take(*(replace(an_event(f"e{n}", at=n), raw_payload=large) for n in range(50)))
+        ((full,),) = await core.database.read("PRAGMA page_count")
+        await forget(core.database, RETENTION, days(8))
+        assert await core.database.read("PRAGMA freelist_count") == [(0,)]
+        ((left,),) = await core.database.read("PRAGMA page_count")
+        assert left < full / 2
+
+
 async def test_the_time_a_thing_is_kept_can_be_configured(tmp_path: Path) -> None:
     async with a_core(tmp_path) as core:
         await core.look(seen())

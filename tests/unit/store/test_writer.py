@@ -105,6 +105,7 @@ async def test_a_full_disk_refuses_and_works_again_when_there_is_room(tmp_path: 
         refused = results[0]
         assert isinstance(refused, AgtmuxError)
         assert refused.code is ErrorCode.STORE
+        assert refused.message.endswith("is full; free some space and send it again")
         assert "big" not in names(tmp_path)
         # Whatever was acknowledged is there, whatever was refused is not.
         assert ("small" in names(tmp_path)) == ("small" in results)

@@ -1,0 +1,60 @@
+"""Remembers what runs in front in each pane, and asks the system again only when that may have changed.
+
+A change of the pane's command or foreground group tells at once. What starts below an unchanged command, as an agent
+does below npx, is found by looking again soon, then ever more seldom.
+"""
+
+from __future__ import annotations
+
+import time
+
+from agtmux.probe import processes
+
+_FIRST_PAUSE = 0.5
+_LONGEST_PAUSE = 32.0
+
+
+class _Pane:
+    def __init__(self, sign: object) -> None:
+        self.sign = sign
+        self.facts: list[dict[str, object]] = []
+        self.pause = _FIRST_PAUSE
+        self.due = 0.0
+
+
+class Foregrounds:
+    def __init__(self) -> None:
+        self._panes: dict[int, _Pane] = {}
+        self._described: dict[tuple[int, float], dict[str, object]] = {}
+
+    def look(self, commands: dict[int, str]) -> dict[int, list[dict[str, object]]]:
+        """For each pane's process, given with the command tmux names, the facts of its foreground processes."""
+        now = time.monotonic()
+        table: dict[int, processes.Process] | None = None
+        panes: dict[int, _Pane] = {}
+        for pid, command in commands.items():
+            sign = (command, processes.foreground_group(pid))
+            pane = self._panes.get(pid)
+            if pane is None or pane.sign != sign:
+                pane = _Pane(sign)
+            panes[pid] = pane
+            if now >= pane.due:
+                if table is None:
+                    table = processes.read_table()
+                pane.facts = [self._describe(process) for process in processes.foreground(table, pid)]
+                pane.due = now + pane.pause
+                pane.pause = min(pane.pause * 2, _LONGEST_PAUSE)
+        self._panes = panes
+        if table is not None:
+            self._described = {key: facts for key, facts in self._described.items() if key[0] in table}
+        return {pid: pane.facts for pid, pane in panes.items()}
+
+    def _describe(self, process: processes.Process) -> dict[str, object]:
+        # A process that has just been forked is still its parent's copy: it is known for good only a moment later.
+        key = (process.pid, process.started)
+        if key in self._described:
+            return self._described[key]
+        facts = processes.describe(process)
+        if time.time() - process.started > 1.0:
+            self._described[key] = facts
+        return facts

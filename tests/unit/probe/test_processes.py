@@ -1,0 +1,82 @@
+"""Who has the foreground of a terminal, from a table of processes."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from agtmux.probe import processes
+from agtmux.probe.processes import Process, describe, foreground
+
+TTY, OTHER_TTY = 34816, 34817
+
+
+def a_process(pid: int, ppid: int, pgid: int, *, in_front: int = 0, tty: int | str = TTY) -> Process:
+    return Process(pid, ppid, pgid, tty, in_front, 1.0, [])
+
+
+def pids(*table: Process, pane: int = 10) -> list[int]:
+    return [process.pid for process in foreground({process.pid: process for process in table}, pane)]
+
+
+def test_a_shell_at_its_prompt_is_alone():
+    assert pids(a_process(10, 1, 10, in_front=10)) == [10]
+
+
+def test_the_job_in_front_hides_the_shell():
+    assert pids(a_process(10, 1, 10, in_front=20), a_process(20, 10, 20), a_process(21, 20, 20)) == [20, 21]
+
+
+def test_a_job_in_the_background_is_not_in_front():
+    assert pids(a_process(10, 1, 10, in_front=10), a_process(20, 10, 20), a_process(21, 20, 20)) == [10]
+
+
+def test_what_runs_on_a_terminal_of_its_own_below_the_job_belongs_to_it():
+    sudo, inner = a_process(20, 10, 20), a_process(30, 20, 30, tty=OTHER_TTY)
+    assert pids(a_process(10, 1, 10, in_front=20), sudo, inner, a_process(31, 30, 31, tty=OTHER_TTY)) == [20, 30, 31]
+
+
+def test_what_has_no_terminal_does_not_count():
+    assert pids(a_process(10, 1, 10, in_front=20), a_process(20, 10, 20), a_process(30, 20, 30, tty=0)) == [20]
+
+
+def test_another_terminal_below_a_background_job_does_not_count():
+    background = a_process(20, 10, 20)
+    assert pids(a_process(10, 1, 10, in_front=10), background, a_process(30, 20, 30, tty=OTHER_TTY)) == [10]
+
+
+def test_a_pane_whose_process_is_gone_has_nothing_in_front():
+    assert pids(a_process(10, 1, 10), pane=99) == []
+
+
+def test_this_process_is_described_as_it_is():
+    table = processes.read_table()
+    facts = describe(table[os.getpid()])
+    assert facts["pid"] == os.getpid()
+    assert Path(str(facts["argv"][0])).name.startswith("python")  # type: ignore[index]
+    assert 0 < float(str(facts["started"])) < 4e9
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere ps is all there is")
+def test_ps_and_proc_agree():
+    """What is used on macOS, tried here against what is used here."""
+    by_proc, by_ps = processes._read_proc(), processes._read_ps()
+    mine = by_proc[os.getpid()], by_ps[os.getpid()]
+    assert mine[0][:3] == mine[1][:3]
+    assert abs(mine[0].started - mine[1].started) < 2.0
+    assert mine[1].argv
+
+
+def test_a_package_is_the_nearest_with_a_name(tmp_path: Path):
+    script = tmp_path / "node_modules" / "tool" / "dist" / "cli.js"
+    script.parent.mkdir(parents=True)
+    (tmp_path / "node_modules" / "tool" / "package.json").write_text('{"name": "tool", "version": "1.2.3"}')
+    (script.parent / "package.json").write_text('{"type": "module"}')
+    assert processes._package(str(script)) == ("tool", "1.2.3")
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{", '{"name": 7}', "\x00"])
+def test_a_package_that_cannot_be_read_is_none(tmp_path: Path, content: str):
+    (tmp_path / "package.json").write_text(content)
+    assert processes._package(str(tmp_path / "cli.js"))[0] != 7
