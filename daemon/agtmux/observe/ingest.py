@@ -15,6 +15,7 @@ from typing import Final
 from agtmux.clock import Clock
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.runtimes import TargetId
+from agtmux.domain.timestamps import Timestamp
 from agtmux.engine.transitions import Policy
 from agtmux.observe.batch import Batch
 from agtmux.observe.submissions import Receipt, Submission
@@ -38,7 +39,8 @@ class Ingest:
             _QUEUE_LIMIT
         )
         self._task: asyncio.Task[None] | None = None
-        self.on_change: list[Callable[[set[PaneKey]], None]] = []
+        # Called with the panes that changed, and the moment for which their states were worked out.
+        self.on_change: list[Callable[[set[PaneKey], Timestamp], None]] = []
         self.on_pending: list[Callable[[TargetId], None]] = []
         self.counts: Counter[str] = Counter()
 
@@ -121,7 +123,7 @@ class Ingest:
                 look(target_id)
         if changed:
             for publish in self.on_change:
-                publish(changed)
+                publish(changed, now)
 
 
 def _size(entry: tuple[Submission, asyncio.Future[list[Receipt]]] | None) -> int:

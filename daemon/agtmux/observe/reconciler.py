@@ -61,7 +61,7 @@ class Reconciler:
                     await self._ingest.submit(events)
                 if self._oldest_pending_expired(now):
                     await self._ingest.submit(ExpirePending())
-                self._plan(keys)
+                self._plan(keys, now)
             except AgtmuxError as error:
                 _log.warning("what is due could not be written, it is tried again: %s", error.message)
                 for key in keys:
@@ -70,11 +70,11 @@ class Reconciler:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._changed.wait(), self._pause())
 
-    def _plan(self, keys: set[PaneKey]) -> None:
-        now = self._clock.now()
+    def _plan(self, keys: set[PaneKey], settled_at: Timestamp) -> None:
+        """From when they were settled, and not from now: what fell due since then is still to be said."""
         for key in keys:
             record = self._world.records.get(key)
-            moment = next_change(record.signals.values(), now, self._policy) if record is not None else None
+            moment = next_change(record.signals.values(), settled_at, self._policy) if record is not None else None
             if moment is not None:
                 self._put(key, moment)
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from agtmux.clock import Clock
-from agtmux.domain.timestamps import format_timestamp
+from agtmux.domain.timestamps import Timestamp, format_timestamp
 from agtmux.observe import views
 from agtmux.observe.world import PaneKey, World
 
@@ -44,7 +44,7 @@ class Hub:
     def stream_count(self) -> int:
         return len(self._readers)
 
-    def publish(self, keys: set[PaneKey]) -> None:
+    def publish(self, keys: set[PaneKey], _: Timestamp) -> None:
         for reader in self._readers:
             reader.changed.update(dict.fromkeys(keys))
             if len(reader.changed) > _BACKLOG:
