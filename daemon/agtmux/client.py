@@ -185,6 +185,16 @@ class _Answer:
         return bool(part)
 
 
+def with_query(path: str, filters: dict[str, str | None]) -> str:
+    """The path with every filter that has a value. `urllib` would take as long to import as the request takes."""
+    pairs = [f"{name}={_quoted(value)}" for name, value in filters.items() if value is not None]
+    return f"{path}?{'&'.join(pairs)}" if pairs else path
+
+
+def _quoted(text: str) -> str:
+    return "".join(chr(byte) if chr(byte).isalnum() and byte < 128 else f"%{byte:02X}" for byte in text.encode())
+
+
 def start_daemon(socket_path: str) -> None:
     """Start agtmuxd in the background and wait until it answers."""
     # Python prints to standard output what is meant for a standard error that is closed.

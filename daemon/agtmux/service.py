@@ -39,6 +39,7 @@ _log = logging.getLogger(__name__)
 
 _SPOOL_EVERY: Final = 5.0
 _FIRST_LOOK: Final = 2.0
+_CONNECT_LIMIT: Final = 10.0
 _PENDING_LIMIT: Final = 2_000
 _FORGET_EVERY: Final = 3600.0
 
@@ -164,14 +165,40 @@ class Service:
         await self.ingest.submit(RemoveTarget(target_id))
         self._find_sockets()
 
+    async def connect_target(self, name: str) -> Target:
+        """Look at the target now; raises what keeps it from being looked at."""
+        target = self.world.targets.get(TargetId(name))
+        entry = self._observers.get(TargetId(name))
+        if target is None or entry is None:
+            raise AgtmuxError(ErrorCode.TARGET_NOT_FOUND, f"no target is called {name[:64]!r}")
+        observer = entry[0]
+        observer.has_looked.clear()
+        observer.look_now()
+        try:
+            await asyncio.wait_for(observer.has_looked.wait(), _CONNECT_LIMIT)
+        except TimeoutError:
+            raise AgtmuxError(
+                ErrorCode.TARGET_UNREACHABLE, f"{name} did not answer within {_CONNECT_LIMIT:.0f} seconds"
+            ) from None
+        if observer.error is not None:
+            raise observer.error
+        return target
+
+    def target_errors(self) -> list[dict[str, Any]]:
+        """What keeps a target from being looked at, one entry for each that is."""
+        return [
+            {"target": target_id, "code": str(observer.error.code), "message": observer.error.message}
+            for target_id, (observer, _) in sorted(self._observers.items())
+            if observer.error is not None
+        ]
+
     def health(self) -> dict[str, Any]:
-        targets = []
-        for target in self.world.targets.values():
-            entry = self._observers.get(target.target_id)
-            error = entry[0].error if entry is not None else None
-            trouble = None if error is None else error.as_json()["error"]
-            targets.append({"name": target.target_id, "health": target.health.value, "error": trouble})
-        degraded = self.database.writer.last_failed or any(target["error"] for target in targets)
+        errors = {error["target"]: error for error in self.target_errors()}
+        targets = [
+            {"name": target_id, "health": target.health.value, "error": errors.get(target_id)}
+            for target_id, target in self.world.targets.items()
+        ]
+        degraded = self.database.writer.last_failed or bool(errors)
         now = self.clock.now()
         return {
             "schema_version": views.SCHEMA_VERSION,

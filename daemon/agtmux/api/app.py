@@ -17,7 +17,8 @@ from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.events import Event
 from agtmux.domain.timestamps import format_timestamp
 from agtmux.engine.apply import Outcome
-from agtmux.observe import views
+from agtmux.observe import rollups, views
+from agtmux.observe.filters import read_filters
 from agtmux.observe.submissions import Receipt
 from agtmux.service import Service
 
@@ -50,8 +51,11 @@ class App:
                 Route("/v1/events", _Endpoint(api.events), methods=["POST"]),
                 Route("/v1/health", _Endpoint(api.health), methods=["GET"]),
                 Route("/v1/panes", _Endpoint(api.panes), methods=["GET"]),
+                Route("/v1/windows", _Endpoint(api.windows), methods=["GET"]),
+                Route("/v1/sessions", _Endpoint(api.sessions), methods=["GET"]),
                 Route("/v1/targets", _Endpoint(api.targets), methods=["GET"]),
                 Route("/v1/targets", _Endpoint(api.add_target), methods=["POST"]),
+                Route("/v1/targets/{name}/connect", _Endpoint(api.connect_target), methods=["POST"]),
                 Route("/v1/targets/{name}", _Endpoint(api.remove_target), methods=["DELETE"]),
                 Route("/v1/watch", _Endpoint(api.watch), methods=["GET"]),
             ],
@@ -112,16 +116,44 @@ class _Api:
         return _json(self._envelope({"results": told}))
 
     async def panes(self, request: Request) -> Response:
-        with_agentless = request.query_params.get("all") in ("1", "true")
-        items = views.pane_items(self._service.world, with_agentless=with_agentless)
-        return _json(
-            self._envelope({"filters": {"all": with_agentless}, "summary": views.summarise(items), "items": items})
-        )
+        panes, envelope = self._listing(request)
+        return _json({**envelope, "items": panes})
+
+    async def windows(self, request: Request) -> Response:
+        panes, envelope = self._listing(request)
+        known = self._service.world.panes.values()
+        names = {(str(pane.target_id), pane.window_id): pane.window_name for pane in known}
+        return _json({**envelope, "items": rollups.window_items(panes, names)})
+
+    async def sessions(self, request: Request) -> Response:
+        panes, envelope = self._listing(request, own=("group_by",))
+        group_by = request.query_params.get("group_by", "target-session")
+        return _json({**envelope, "group_by": group_by, "items": rollups.session_items(panes, group_by)})
 
     async def targets(self, request: Request) -> Response:
         world = self._service.world
         items = [views.target_item(world, target) for target in world.targets.values()]
         return _json(self._envelope({"filters": {}, "summary": {"total": len(items)}, "items": items}))
+
+    def _listing(self, request: Request, own: tuple[str, ...] = ()) -> tuple[list[views.PaneItem], dict[str, Any]]:
+        """The panes asked for, and what a listing says of itself. A target that fails costs the others nothing."""
+        service = self._service
+        query = {name: value for name, value in request.query_params.items() if name not in own}
+        filters = read_filters(query, service.world.targets.keys(), service.registry.agent_types)
+        panes = views.pane_items(service.world, filters)
+        requested = filters.targets(service.world.targets.keys())
+        errors = [error for error in service.target_errors() if error["target"] in requested]
+        failed = {error["target"] for error in errors}
+        return panes, self._envelope(
+            {
+                "filters": filters.as_json(),
+                "summary": views.summarise(panes),
+                "partial": bool(errors),
+                "requested_targets": requested,
+                "responded_targets": [target for target in requested if target not in failed],
+                "target_errors": errors,
+            }
+        )
 
     async def add_target(self, request: Request) -> Response:
         try:
@@ -129,6 +161,10 @@ class _Api:
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise AgtmuxError(ErrorCode.USAGE, f"the request cannot be read: {error}") from None
         target = await self._service.add_target(asked.name, asked.kind, asked.tmux_socket, asked.ephemeral)
+        return _json(self._envelope({"item": views.target_item(self._service.world, target)}))
+
+    async def connect_target(self, request: Request) -> Response:
+        target = await self._service.connect_target(request.path_params["name"])
         return _json(self._envelope({"item": views.target_item(self._service.world, target)}))
 
     async def remove_target(self, request: Request) -> Response:

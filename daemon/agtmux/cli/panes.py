@@ -28,18 +28,44 @@ _HEADS: Final = ("", "STATE", "AGENT", "AGE", "PANE", "ASKS / TITLE")
 def draw_panes(listing: dict[str, Any], *, colour: bool, width: int | None) -> list[str]:
     items = listing["items"]
     if not items:
-        return [cut("No agent is running in a tmux pane. `agtmux demo` shows what it would look like.", width)]
+        return [cut(_nothing(listing), width)]
     now = datetime.fromisoformat(listing["generated_at"])
     rows = [_row(item, now) for item in items]
     styles = [SIGNS.get(item["state"], ("", ""))[1] for item in items]
     return [cut(summary_line(listing["summary"]), width), *draw(_HEADS, rows, styles, colour=colour, width=width)]
 
 
+def draw_groups(listing: dict[str, Any], *, colour: bool, width: int | None) -> list[str]:
+    """Windows or sessions, each with the most urgent state in it."""
+    items = listing["items"]
+    if not items:
+        return [cut(_nothing(listing), width)]
+    rows, styles = [], []
+    for item in items:
+        identity = item["identity"]
+        counts = ", ".join(f"{count} {state}" for state, count in item["by_state"].items())
+        sign, style = SIGNS.get(item["top_state"], ("?", ""))
+        place = "/".join(identity[part] for part in ("target", "session_name", "window_id") if part in identity)
+        name = item.get("window_name") or ", ".join(item.get("by_target", ()))
+        rows.append((sign, item["top_state"], str(item["waiting"]), str(item["running"]), place, name, counts))
+        styles.append(style)
+    summary = cut(summary_line(listing["summary"]), width)
+    heads = ("", "STATE", "WAIT", "RUN", "PLACE", "NAME", "AGENTS")
+    return [summary, *draw(heads, rows, styles, colour=colour, width=width)]
+
+
+def _nothing(listing: dict[str, Any]) -> str:
+    if listing.get("filters"):
+        return "No agent fits what was asked for."
+    return "No agent is running in a tmux pane. `agtmux demo` shows what it would look like."
+
+
 def summary_line(summary: dict[str, Any]) -> str:
     counts = ", ".join(f"{count} {state}" for state, count in summary["by_state"].items())
     needs = summary["needs_action"]
     wanting = f"{needs} {'needs' if needs == 1 else 'need'} you" if needs else "nobody needs you"
-    return f"{summary['total']} agents, {wanting}: {counts}"
+    agents = "1 agent" if summary["total"] == 1 else f"{summary['total']} agents"
+    return f"{agents}, {wanting}: {counts}"
 
 
 def _row(item: dict[str, Any], now: datetime) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from agtmux.domain.refs import PaneRef
 from agtmux.domain.states import NEEDS_ACTION, PRECEDENCE, State
 from agtmux.domain.timestamps import format_timestamp
 from agtmux.engine.apply import Record
+from agtmux.observe.filters import Filters
 from agtmux.observe.world import PaneKey, World
 
 SCHEMA_VERSION = 1
@@ -92,9 +93,13 @@ def pane_item(world: World, key: PaneKey) -> PaneItem | None:
     )
 
 
-def pane_items(world: World, *, with_agentless: bool) -> list[PaneItem]:
+def pane_items(world: World, filters: Filters) -> list[PaneItem]:
     """Most urgent first, then by place."""
-    keys = (key for key, record in world.records.items() if with_agentless or record.runtime.has_agent)
+    keys = [
+        key
+        for key, record in world.records.items()
+        if (pane := world.panes.get(key)) is not None and filters.admits(pane, record)
+    ]
     items = [item for key in sorted(keys, key=_place) if (item := pane_item(world, key)) is not None]
     return sorted(items, key=lambda item: PRECEDENCE[State(item.state)])
 

@@ -33,6 +33,10 @@ _FIELDS = (
 _FORMAT = "\t".join("#{%s}" % name for name in _FIELDS)
 
 
+# What tmux says when there is nobody to ask; anything else that keeps it from connecting is an error.
+_NO_SERVER = ("no server running", "(No such file or directory)", "(Connection refused)", "no current")
+
+
 class TmuxError(Exception):
     """tmux could not be asked; the message says what to do."""
 
@@ -62,7 +66,9 @@ def socket_path(tmux_socket: str) -> str:
 def snapshot(tmux: str, tmux_socket: str) -> list[dict[str, str]]:
     """One row a pane; empty when no server is running."""
     command = [tmux, "-u", *server_arguments(tmux_socket), "list-panes", "-a", "-F", _FORMAT]
-    environment = {key: value for key, value in os.environ.items() if key not in ("TMUX", "TMUX_PANE")}
+    environment = {key: value for key, value in os.environ.items() if key not in ("TMUX", "TMUX_PANE", "LC_ALL")}
+    # Its complaints are read; `-u` sees to the rest.
+    environment["LC_MESSAGES"] = "C"
     try:
         done = subprocess.run(
             command,
@@ -78,7 +84,7 @@ def snapshot(tmux: str, tmux_socket: str) -> list[dict[str, str]]:
         raise TmuxError("tmux cannot be run: %s" % error.strerror) from None
     if done.returncode != 0:
         complaint = done.stderr.decode("utf-8", "replace").strip()
-        if "no server running" in complaint or "error connecting" in complaint or "no current" in complaint:
+        if any(sign in complaint for sign in _NO_SERVER):
             return []
         raise TmuxError("tmux refused: %s" % (complaint[:200] or "exit status %d" % done.returncode))
     rows = []

@@ -159,29 +159,28 @@ def test_no_half_of_a_secret_survives_in_the_name_of_a_hook_nobody_knows() -> No
 
 LONGEST_TEXT = 16_384
 LONG_SECRET = "Zx9Kq2Lm8Pw4Rt6Yv1Bn3Cd5Fg7Hj0SaUe4Wi8Mo"
+LONG_FORMS = [*FORMS, "-----BEGIN PRIVATE KEY-----\n{0}\n{0}\n{0}\n-----END PRIVATE KEY-----"]
+IN_A_WORD = pytest.mark.xfail(
+    strict=True, reason="_cut falls within a word where there is no space to cut at, as in minified JSON"
+)
 
 
 @pytest.mark.parametrize(
-    "between",
+    ("begin", "between"),
     [
-        " ",
-        "\n",
-        pytest.param(
-            ",",
-            marks=pytest.mark.xfail(
-                strict=True, reason="_cut falls within a word where there is no space to cut at, as in minified JSON"
-            ),
-        ),
+        pytest.param("", " ", id="words"),
+        pytest.param("", "\n", id="lines"),
+        pytest.param("", ",", id="one line", marks=IN_A_WORD),
+        pytest.param("\n", ",", id="one line after a break", marks=IN_A_WORD),
     ],
-    ids=["words", "lines", "one line"],
 )
-def test_no_half_of_a_secret_survives_where_a_long_text_is_clipped(between: str) -> None:
+def test_no_half_of_a_secret_survives_where_a_long_text_is_clipped(begin: str, between: str) -> None:
     """Such a text is clipped before it is redacted, so the cut must not make a secret look like none."""
-    for form in FORMS:
+    filler = begin + ("x" * 9 + between) * 2_000
+    for form in LONG_FORMS:
         secret = form.format(LONG_SECRET)
         for start in range(LONGEST_TEXT - len(secret) - 1, LONGEST_TEXT + 1):
-            before = (("x" * 9 + between) * 2_000)[: start - 1] + between
-            text = before + secret + between + "y" * 50
+            text = filler[: start - 1] + between + secret + between + "y" * 50
             event = an_intake().hook(a_hook("claude", "PostToolUse", {"tool_response": text}))
             assert LONG_SECRET[:12] not in stored(event), (form, start)
 

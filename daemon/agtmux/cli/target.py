@@ -1,0 +1,95 @@
+"""`agtmux target add|connect|list|remove`: the tmux servers that are watched."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+
+from agtmux.cli.options import add_common, client, print_json
+from agtmux.domain.errors import AgtmuxError, ErrorCode
+
+
+def configure(parser: ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="add|connect|list|remove")
+    add = actions.add_parser("add", help="watch another tmux server")
+    add.add_argument("name", help="letters, digits, . _ and -")
+    add.add_argument("--kind", choices=["local", "ssh"], default="local", help="where it runs (local)")
+    add.add_argument("--ssh-target", metavar="HOST", help="for --kind ssh: a host as ssh knows it")
+    add.add_argument("--tmux-socket", metavar="S", default="", help="a -L name or a -S path; tmux's default otherwise")
+    add_common(add)
+    connect = actions.add_parser("connect", help="look at a target now and say how it is")
+    connect.add_argument("name")
+    add_common(connect)
+    add_common(actions.add_parser("list", help="list the targets"))
+    remove = actions.add_parser("remove", help="watch a target no longer")
+    remove.add_argument("name")
+    remove.add_argument("--yes", action="store_true", help="do not ask")
+    add_common(remove)
+
+
+def run(options: Namespace) -> int:
+    return {"add": _add, "connect": _connect, "list": _list, "remove": _remove}[options.action](options)
+
+
+def _add(options: Namespace) -> int:
+    if options.kind == "ssh":
+        raise AgtmuxError(ErrorCode.UNSUPPORTED, "SSH targets are not there yet; --kind local is")
+    asked = {"name": options.name, "kind": options.kind, "tmux_socket": options.tmux_socket}
+    answer = client(options).post("/v1/targets", asked)
+    if options.json:
+        print_json(answer)
+    else:
+        print(f"{options.name} is watched")
+    return 0
+
+
+def _connect(options: Namespace) -> int:
+    answer = client(options).post(f"/v1/targets/{_checked(options.name)}/connect", {})
+    if options.json:
+        print_json(answer)
+    else:
+        item = answer["item"]
+        print(f"{item['name']} is {item['health']}, with {item['panes']} panes")
+    return 0
+
+
+def _list(options: Namespace) -> int:
+    listing = client(options).get("/v1/targets")
+    if options.json:
+        print_json(listing)
+        return 0
+    from agtmux.cli.table import draw, terminal_width, wants_colour
+
+    heads = ("NAME", "KIND", "HEALTH", "PANES", "TMUX SOCKET")
+    rows = [
+        (item["name"], item["kind"], item["health"], str(item["panes"]), item["tmux_socket"] or "default")
+        for item in listing["items"]
+    ]
+    print("\n".join(draw(heads, rows, colour=wants_colour(), width=terminal_width())))
+    return 0
+
+
+def _remove(options: Namespace) -> int:
+    name = _checked(options.name)
+    if not options.yes and not _confirmed(f"Stop watching {name} and forget its panes?"):
+        raise AgtmuxError(ErrorCode.USAGE, f"{name} was not removed; say yes, or give --yes")
+    answer = client(options).delete(f"/v1/targets/{name}")
+    if options.json:
+        print_json(answer)
+    else:
+        print(f"{name} is no longer watched")
+    return 0
+
+
+def _checked(name: str) -> str:
+    """A name that can stand in a path; whether it exists is the daemon's to say."""
+    if not name or not all(char.isascii() and (char.isalnum() or char in "._-") for char in name):
+        raise AgtmuxError(ErrorCode.TARGET_NOT_FOUND, f"no target is called {name[:64]!r}")
+    return name
+
+
+def _confirmed(question: str) -> bool:
+    if sys.stdin is None or not sys.stdin.isatty():
+        return False
+    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -1,0 +1,124 @@
+"""What is listed is what tmux has, filtered as asked, rolled up as told; other servers are targets of their own."""
+
+import json
+
+import pytest
+
+from support.home import Home, event, wait_until
+
+
+@pytest.fixture
+def panes(home: Home) -> dict[str, str]:
+    """Two sessions with agents in several states, and a pane without one."""
+    found = {
+        "approval": home.pane("claude"),
+        "running": home.pane("codex"),
+        "shell": home.pane(None),
+    }
+    home.tmux("new-session", "-d", "-s", "a b/ü", "sleep", "3600")
+    found["error"] = home.tmux("list-panes", "-t", "=a b/ü:", "-F", "#{pane_id}").strip()
+    home.tmux("set-option", "-p", "-t", found["error"], "@agtmux_agent", "gemini")
+    home.start()
+    wait_until(lambda: set(found.values()) - {found["shell"]} <= set(home.panes()), "the panes")
+    for state, pane in (("waiting_approval", "approval"), ("running", "running"), ("error", "error")):
+        assert home.ask("POST", "/v1/events", event(found[pane], f"state.{state}")).status == 200
+    return found
+
+
+def listed(home: Home, *words: str) -> dict:
+    done = home.run("list", *words, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def ids(listing: dict) -> list[str]:
+    return [item["identity"]["pane_id"] for item in listing["items"]]
+
+
+def test_panes_come_most_urgent_first(home: Home, panes: dict[str, str]):
+    assert ids(listed(home, "panes")) == [panes["error"], panes["approval"], panes["running"]]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--state", "running"], ["running"]),
+        (["--agent", "claude"], ["approval"]),
+        (["--needs-action"], ["error", "approval"]),
+        (["--session", "a b/ü"], ["error"]),
+        (["--target-session", "host/a%20b%2F%C3%BC"], ["error"]),
+        (["--target", "host", "--state", "idle"], []),
+        (["--all", "--agent", "none"], ["shell"]),
+        (["--all-targets"], ["error", "approval", "running"]),
+    ],
+)
+def test_a_filter_shows_what_it_says(home: Home, panes: dict[str, str], words: list[str], expected: list[str]):
+    listing = listed(home, "panes", *words)
+    assert ids(listing) == [panes[name] for name in expected]
+    assert listing["summary"]["total"] == len(expected)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "status"),
+    [
+        (["--state", "busy"], "E_USAGE", 2),
+        (["--agent", "hal"], "E_USAGE", 2),
+        (["--target", "vm9"], "E_TARGET_NOT_FOUND", 5),
+        (["--target-session", "host"], "E_REF_INVALID", 2),
+        (["--target-session", "host/%zz"], "E_REF_INVALID_ENCODING", 2),
+        (["--target-session", "vm9/x"], "E_TARGET_NOT_FOUND", 5),
+    ],
+)
+def test_a_filter_that_means_nothing_is_an_error(home: Home, panes, words: list[str], code: str, status: int):
+    done = home.run("list", "panes", *words, "--json")
+    assert (done.returncode, json.loads(done.stdout)["error"]["code"]) == (status, code)
+
+
+def test_an_unknown_parameter_is_an_error(home: Home, panes: dict[str, str]):
+    assert home.ask("GET", "/v1/panes?stat=running").json["error"]["code"] == "E_USAGE"
+
+
+def test_windows_and_sessions_show_the_most_urgent_state_within(home: Home, panes: dict[str, str]):
+    windows = listed(home, "windows")["items"]
+    assert [window["top_state"] for window in windows] == ["error", "waiting_approval", "running"]
+    assert all(window["identity"].keys() == {"target", "session_name", "window_id"} for window in windows)
+    sessions = listed(home, "sessions")["items"]
+    assert sessions[0]["identity"]["session_name"] == "a b/ü"
+    other = sessions[1]
+    assert (other["top_state"], other["waiting"], other["running"], other["windows"]) == ("waiting_approval", 1, 1, 2)
+    assert listed(home, "sessions", "--group-by", "session-name")["items"][0]["identity"] == {"session_name": "a b/ü"}
+    for what in ("panes", "windows", "sessions"):
+        plain = home.run("list", what)
+        assert plain.returncode == 0 and "error" in plain.stdout
+
+
+def test_another_server_is_a_target_of_its_own(home: Home):
+    home.start()
+    home.tmux("-L", "other", "new-session", "-d", "-s", "there", "sleep", "3600")
+    try:
+        pane = home.tmux("-L", "other", "list-panes", "-a", "-F", "#{pane_id}").strip()
+        home.tmux("-L", "other", "set-option", "-p", "-t", pane, "@agtmux_agent", "claude")
+        assert home.run("target", "add", "work", "--tmux-socket", "other").returncode == 0
+        wait_until(lambda: listed(home, "panes", "--target", "work")["items"], "its pane")
+        listing = listed(home, "panes")
+        assert [item["identity"]["target"] for item in listing["items"]] == ["work"]
+        assert listing["requested_targets"] == listing["responded_targets"] == ["host", "work"]
+        assert home.run("target", "connect", "work").stdout == "work is ok, with 1 panes\n"
+        assert home.run("target", "remove", "work").returncode == 2, "not without a yes"
+        assert home.run("target", "remove", "work", "--yes").returncode == 0
+        assert listed(home, "panes")["items"] == []
+        assert home.run("target", "remove", "work", "--yes").returncode == 5
+    finally:
+        home.tmux("-L", "other", "kill-server")
+
+
+def test_a_target_that_cannot_be_looked_at_leaves_the_others_alone(home: Home, panes: dict[str, str]):
+    """A socket path that no system allows: tmux says so, and the listing does."""
+    asked = {"name": "broken", "tmux_socket": str(home.folder / ("x" * 200))}
+    assert home.ask("POST", "/v1/targets", asked).status == 200
+    wait_until(lambda: listed(home, "panes")["partial"], "the error to be told")
+    listing = listed(home, "panes")
+    assert len(listing["items"]) == 3
+    assert listing["responded_targets"] == ["host"]
+    assert listing["target_errors"][0]["code"] == "E_TARGET_UNREACHABLE"
+    assert home.run("target", "connect", "broken").returncode == 6
