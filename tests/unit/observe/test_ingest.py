@@ -275,7 +275,7 @@ async def test_a_stopped_daemon_refuses_instead_of_swallowing(tmp_path: Path) ->
 async def test_those_who_listen_hear_of_panes_that_changed_and_of_no_others(tmp_path: Path) -> None:
     async with a_core(tmp_path) as core:
         heard: list[set[tuple[str, str]]] = []
-        core.ingest.on_change.append(heard.append)
+        core.ingest.on_change.append(lambda changed, _: heard.append(changed))
         await core.look(seen(), seen(pid=200, pane=a_pane("%2")))
         await core.take(FIRST)
         await core.take(FIRST)
