@@ -231,6 +231,12 @@ def _start_once(client: Client, deadline: float) -> str | None:
     paths.private_directory(paths.state_directory())
     paths.private_directory(os.path.dirname(said))
     environment = {key: value for key, value in os.environ.items() if key not in _BUNDLE_VARIABLES}
+    # It runs in another folder, where a relative path would lead elsewhere.
+    environment |= {
+        "AGTMUX_STATE_DIR": paths.state_directory(),
+        "AGTMUX_CONFIG_DIR": paths.config_directory(),
+        "AGTMUX_SOCKET": paths.socket_path(),
+    }
     with open(said_to_us, "w+b", opener=_privately) as stderr:
         try:
             process = subprocess.Popen(

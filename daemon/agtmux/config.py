@@ -33,12 +33,6 @@ class RetentionConfig(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     metadata: Duration = "14d"
 
 
-class HookConfig(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """Spooled events older than this describe a moment that has long passed."""
-
-    spool_max_age: Duration = "10m"
-
-
 class LogConfig(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     level: Literal["debug", "info", "warning", "error"] = "info"
     max_bytes: Annotated[int, msgspec.Meta(ge=10_000)] = 2_000_000
@@ -48,7 +42,6 @@ class LogConfig(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 class Config(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     states: StatesConfig = StatesConfig()
     retention: RetentionConfig = RetentionConfig()
-    hook: HookConfig = HookConfig()
     log: LogConfig = LogConfig()
 
     def policy(self) -> Policy:
@@ -86,5 +79,5 @@ def load_config(path: Path) -> Config:
 
 def _check_durations(config: Config) -> None:
     config.policy()
-    for duration in (config.retention.payload, config.retention.metadata, config.hook.spool_max_age):
+    for duration in (config.retention.payload, config.retention.metadata):
         parse_duration(duration)

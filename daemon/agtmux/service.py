@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,8 +40,8 @@ _log = logging.getLogger(__name__)
 
 _SPOOL_EVERY: Final = 5.0
 _FIRST_LOOK: Final = 2.0
+_BEGIN_AGAIN: Final = 5.0
 _CONNECT_LIMIT: Final = 10.0
-_PENDING_LIMIT: Final = 2_000
 _FORGET_EVERY: Final = 3600.0
 
 
@@ -65,13 +66,20 @@ class Service:
         self._sockets: dict[str, TargetId] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._started_at = clock.now()
+        self._changing_targets = asyncio.Lock()
+        self._failures: Counter[str] = Counter()
         self.refusals: Counter[str] = Counter()
         self.spool: Counter[str] = Counter()
 
     @classmethod
     async def open(cls, state_directory: Path, config: Config, clock: Clock) -> Service:
         database = await Database.open(state_directory / DATABASE_FILE, clock)
-        service = cls(state_directory, config, clock, database)
+        try:
+            service = cls(state_directory, config, clock, database)
+        except BaseException:
+            # Its threads would keep the process alive for ever.
+            await database.close()
+            raise
         try:
             await service._start()
         except BaseException:
@@ -88,18 +96,19 @@ class Service:
         if HOST not in self.world.targets:
             await self.ingest.submit(AddTarget(Target(HOST, TargetKind.LOCAL, is_default=True)))
         self._find_sockets()
-        # What happened while no daemon was there is older than anything that comes from now on.
-        try:
-            # Twice if an earlier daemon was killed over it: what it had taken aside comes first.
-            while await self._drain_spool():
-                pass
-        except AgtmuxError as error:
-            _log.warning("the spool has to wait: %s", error.message)
         for target in self.world.targets.values():
             self._observe(target, is_known=True)
+        # First who is there now: what hooks had to keep may be of somebody who is there no more.
         await self._first_look()
-        self._spawn(self._reconciler.run(), "reconciler")
-        self._spawn(self._housekeeping(), "housekeeping")
+        try:
+            # Twice if an earlier daemon was killed over it: what it had taken aside comes first.
+            if await self._drain_spool():
+                await self._drain_spool()
+            await self._reconciler.catch_up()
+        except AgtmuxError as error:
+            _log.warning("what happened meanwhile has to wait: %s", error.message)
+        self._spawn(self._reconciler.run, "reconciler")
+        self._spawn(self._housekeeping, "housekeeping")
 
     async def _first_look(self) -> None:
         """Whoever started the daemon to ask it wants to know what is there, not that it has not looked yet."""
@@ -123,14 +132,12 @@ class Service:
 
     async def take(self, events: list[Event]) -> list[Receipt]:
         """Events from outside, each with its receipt, in order and durable."""
-        placed = [event for event in events if event.runtime_id is not None or (event.target_id and event.pane_id)]
-        if len(self.world.pending) > _PENDING_LIMIT:
-            raise AgtmuxError(ErrorCode.LIMIT_RATE, "too many events wait for their panes to be seen; try again later")
+        placed = [event for event in events if _has_place(event)]
         receipts = iter(await self.ingest.submit(tuple(placed)) if placed else [])
         homeless = Receipt("", "dropped_unbound", reason_code=Reason.BIND_NO_CANDIDATE)
         result = []
         for event in events:
-            if event.runtime_id is not None or (event.target_id and event.pane_id):
+            if _has_place(event):
                 result.append(next(receipts))
             else:
                 # Not from a tmux that is watched: there is no pane it could belong to.
@@ -144,26 +151,32 @@ class Service:
         if kind != TargetKind.LOCAL:
             raise AgtmuxError(ErrorCode.UNSUPPORTED, f"targets of kind {kind[:32]!r} are not supported yet")
         target = Target(TargetId(name), TargetKind.LOCAL, tmux_socket=tmux_socket, is_ephemeral=ephemeral)
-        existing = self.world.targets.get(target.target_id)
-        if existing is not None:
-            if existing.tmux_socket == tmux_socket:
-                return existing
-            raise AgtmuxError(ErrorCode.TARGET_EXISTS, f"a target {name} exists already; remove it first")
-        await self.ingest.submit(AddTarget(target))
-        self._find_sockets()
-        self._observe(target)
+        async with self._changing_targets:
+            existing = self.world.targets.get(target.target_id)
+            if existing is not None:
+                if existing.tmux_socket == tmux_socket:
+                    return existing
+                raise AgtmuxError(ErrorCode.TARGET_EXISTS, f"a target {name} exists already; remove it first")
+            watched_by = self._target_at(tmux.socket_path(tmux_socket))
+            if watched_by is not None:
+                raise AgtmuxError(ErrorCode.TARGET_EXISTS, f"that tmux server is watched already, as {watched_by}")
+            await self.ingest.submit(AddTarget(target))
+            self._find_sockets()
+            self._observe(target)
         return target
 
     async def remove_target(self, name: str) -> None:
         target_id = TargetId(name)
-        if target_id not in self.world.targets:
-            raise AgtmuxError(ErrorCode.TARGET_NOT_FOUND, f"no target is called {name[:64]!r}")
-        if target_id == HOST:
-            raise AgtmuxError(ErrorCode.USAGE, "the target host is built in and cannot be removed")
-        if target_id in self._observers:
-            self._observers.pop(target_id)[1].cancel()
-        await self.ingest.submit(RemoveTarget(target_id))
-        self._find_sockets()
+        async with self._changing_targets:
+            if target_id not in self.world.targets:
+                raise AgtmuxError(ErrorCode.TARGET_NOT_FOUND, f"no target is called {name[:64]!r}")
+            if target_id == HOST:
+                raise AgtmuxError(ErrorCode.USAGE, "the target host is built in and cannot be removed")
+            await self.ingest.submit(RemoveTarget(target_id))
+            # Only now: had the store refused, the target would still have to be looked at.
+            if target_id in self._observers:
+                self._observers.pop(target_id)[1].cancel()
+            self._find_sockets()
 
     async def connect_target(self, name: str) -> Target:
         """Look at the target now; raises what keeps it from being looked at."""
@@ -198,7 +211,7 @@ class Service:
             {"name": target_id, "health": target.health.value, "error": errors.get(target_id)}
             for target_id, target in self.world.targets.items()
         ]
-        degraded = self.database.writer.last_failed or bool(errors)
+        degraded = self.database.writer.last_failed or bool(errors) or bool(self._failures)
         now = self.clock.now()
         return {
             "schema_version": views.SCHEMA_VERSION,
@@ -219,6 +232,7 @@ class Service:
             "refused": dict(self.refusals),
             "spool": dict(self.spool),
             "streams": self.hub.stream_count,
+            "failures": dict(self._failures),
             "targets": targets,
         }
 
@@ -232,13 +246,13 @@ class Service:
     def _observe(self, target: Target, *, is_known: bool = False) -> None:
         executor = LocalExecutor(target)
         observer = Observer(target, executor, self.ingest, self.registry, self.clock, is_known=is_known)
-        task = asyncio.create_task(observer.run(), name=f"observer-{target.target_id}")
+        name = f"observer-{target.target_id}"
+        task = asyncio.create_task(self._keep_going(observer.run, name), name=name)
         task.add_done_callback(lambda ended: self._observed(target.target_id, ended))
         self._observers[target.target_id] = (observer, task)
 
     def _observed(self, target_id: TargetId, task: asyncio.Task[None]) -> None:
         """An observer ends by itself when its target was one of passage."""
-        _report_failure(task)
         if target_id in self._observers and self._observers[target_id][1] is task:
             del self._observers[target_id]
             self._find_sockets()
@@ -247,10 +261,19 @@ class Service:
         if target_id in self._observers:
             self._observers[target_id][0].look_now()
 
-    def _spawn(self, coroutine: Any, name: str) -> None:
-        task = asyncio.create_task(coroutine, name=name)
-        task.add_done_callback(_report_failure)
-        self._tasks.append(task)
+    def _spawn(self, work: Callable[[], Awaitable[None]], name: str) -> None:
+        self._tasks.append(asyncio.create_task(self._keep_going(work, name), name=name))
+
+    async def _keep_going(self, work: Callable[[], Awaitable[None]], name: str) -> None:
+        """Until it is done or cancelled: what fails is logged, shown in `health`, and begun again."""
+        while True:
+            try:
+                await work()
+                return
+            except Exception as error:
+                self._failures[name] += 1
+                _log.error("%s failed and is begun again", name, exc_info=error)
+                await asyncio.sleep(_BEGIN_AGAIN)
 
     async def _housekeeping(self) -> None:
         retention = Retention(
@@ -265,8 +288,8 @@ class Service:
                     forgotten_at = now
                     await forget(self.database, retention, now)
                 await self._drain_spool()
-            except AgtmuxError as error:
-                _log.warning("housekeeping was refused: %s", error.message)
+            except (AgtmuxError, OSError) as error:
+                _log.warning("housekeeping was refused: %s", error)
             await asyncio.sleep(_SPOOL_EVERY)
 
     async def _drain_spool(self) -> bool:
@@ -277,20 +300,19 @@ class Service:
             raise AgtmuxError(ErrorCode.STORE, f"the spool cannot be read: {error}") from None
         if not (drained.records or drained.dropped or drained.damaged):
             return False
-        max_age = parse_duration(self._config.hook.spool_max_age)
         outcomes: Counter[str] = Counter(dropped=drained.dropped, damaged=drained.damaged)
         events = []
         for record in drained.records:
             try:
-                event = self.intake.spooled(record, max_age)
+                events.append(self.intake.spooled(record))
             except AgtmuxError as error:
                 self.refusals[error.code] += 1
-                continue
-            outcomes["expired" if event is None else "ingested"] += 1
-            if event is not None:
-                events.append(event)
+        outcomes["ingested"] = len(events)
         await self._take_spooled(events)
-        spool_reader.finish(self._state_directory)
+        try:
+            spool_reader.finish(self._state_directory)
+        except OSError as error:
+            raise AgtmuxError(ErrorCode.STORE, f"the spool cannot be emptied: {error}") from None
         self.spool.update(outcomes)
         return True
 
@@ -308,6 +330,5 @@ class Service:
                 await self._take_spooled([event])
 
 
-def _report_failure(task: asyncio.Task[None]) -> None:
-    if not task.cancelled() and (error := task.exception()) is not None:
-        _log.error("%s ended", task.get_name(), exc_info=error)
+def _has_place(event: Event) -> bool:
+    return event.runtime_id is not None or (event.target_id is not None and event.pane_id is not None)

@@ -63,7 +63,6 @@ WRONG = {
     "a negative duration": ('[states]\nseen_ttl = "-5s"', "'-5s'"),
     "retention that is no duration": ('[retention]\npayload = "a week"', "'a week'"),
     "metadata that is no duration": ('[retention]\nmetadata = "x"', "'x'"),
-    "a spool age that is no duration": ('[hook]\nspool_max_age = "x"', "'x'"),
     "no TOML": ("states = [", "config.toml"),
     "not UTF-8": (b"\xff\xfe", "config.toml"),
     "tiny logs": ("[log]\nmax_bytes = 1", "max_bytes"),

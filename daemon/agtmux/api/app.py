@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
@@ -27,6 +28,7 @@ _log = logging.getLogger(__name__)
 HOOK_TYPE: Final = "application/vnd.agtmux.hook"
 MAX_BODY_BYTES: Final = 4 * 1024 * 1024
 _ENCODER: Final = msgspec.json.Encoder(enc_hook=str)
+_CURSOR: Final = re.compile(r"[0-9a-f]{32}:[0-9]{1,18}")
 _HTTP_ERRORS: Final = {404: ErrorCode.NOT_FOUND, 405: ErrorCode.NOT_FOUND}
 
 
@@ -174,7 +176,17 @@ class _Api:
     async def watch(self, request: Request) -> Response:
         if request.method == "HEAD":
             return Response(media_type="application/x-ndjson")
-        return StreamingResponse(self._service.hub.watch(), media_type="application/x-ndjson")
+        query = request.query_params
+        if query.get("scope", "panes") != "panes":
+            raise AgtmuxError(
+                ErrorCode.UNSUPPORTED, f"only the scope panes is watched so far, not {query['scope'][:20]!r}"
+            )
+        cursor = query.get("cursor")
+        if cursor is not None and not _CURSOR.fullmatch(cursor):
+            raise AgtmuxError(ErrorCode.CURSOR_INVALID, f"{cursor[:80]!r} is no cursor of a watch stream")
+        # No stream outlives its connection yet, so that whoever comes back begins anew.
+        stream = self._service.hub.watch(begin_with_reset=cursor is not None)
+        return StreamingResponse(stream, media_type="application/x-ndjson")
 
     def answer_to(self, error: Exception, scope: Scope) -> Response:
         asked = f"{scope.get('method', scope['type'])} {scope['path']}"

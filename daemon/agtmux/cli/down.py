@@ -50,7 +50,7 @@ def _holder(lock_path: str) -> int | None:
     """The pid that holds the lock. A pid in a lock file that nobody holds is history and may be anyone's now."""
     try:
         descriptor = os.open(lock_path, os.O_RDONLY)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)

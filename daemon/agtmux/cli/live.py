@@ -7,18 +7,20 @@ import select
 import signal
 import sys
 import threading
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from agtmux.cli.panes import draw_panes
 from agtmux.cli.table import cut, terminal_width, wants_colour
 from agtmux.client import Client
 from agtmux.domain.errors import AgtmuxError
+from agtmux.domain.states import State
 
 _TICK = 1.0
-_URGENCY = ("error", "waiting_approval", "waiting_input", "running", "completed", "idle", "unknown")
+_URGENCY = {state.value: rank for rank, state in enumerate(State)}
 
 
 class _View:
@@ -27,9 +29,13 @@ class _View:
     def __init__(self) -> None:
         self._items: dict[str, dict[str, Any]] = {}
         self._summary: dict[str, Any] = {"total": 0, "by_state": {}, "needs_action": 0}
+        self._said_at = datetime.now(UTC)
+        self._heard_at = time.monotonic()
 
     def take(self, line: dict[str, Any]) -> None:
         self._summary = line["summary"]
+        self._said_at = datetime.fromisoformat(line["generated_at"])
+        self._heard_at = time.monotonic()
         if line["type"] == "snapshot":
             self._items = {_key(item["identity"]): item for item in line["items"]}
         for change in line.get("changes", ()):
@@ -39,8 +45,10 @@ class _View:
                 self._items.pop(_key(change["identity"]), None)
 
     def listing(self) -> dict[str, Any]:
-        items = sorted(self._items.values(), key=lambda item: (_URGENCY.index(item["state"]), item["ref"]))
-        return {"generated_at": datetime.now(UTC).isoformat(), "summary": self._summary, "items": items}
+        items = sorted(self._items.values(), key=lambda item: (_URGENCY[item["state"]], _place(item["identity"])))
+        # In the daemon's time, which a wall clock that is set does not change.
+        now = self._said_at + timedelta(seconds=time.monotonic() - self._heard_at)
+        return {"generated_at": now.isoformat(), "summary": self._summary, "items": items}
 
 
 def show_live(client: Client) -> int:
@@ -103,6 +111,10 @@ def _draw(view: _View) -> None:
     body = "\r\n".join(line + "\x1b[K" for line in shown[:height])
     sys.stdout.write("\x1b[H" + body + "\x1b[J")
     sys.stdout.flush()
+
+
+def _place(identity: dict[str, str]) -> tuple[str, int]:
+    return identity["target"], int(identity["pane_id"][1:])
 
 
 def _key(identity: dict[str, str]) -> str:

@@ -22,4 +22,5 @@ def client(options: Namespace) -> Client:
 
 
 def print_json(content: object) -> None:
-    print(json.dumps(content, ensure_ascii=False))
+    # ASCII, so that no terminal's encoding can change what a program reads.
+    print(json.dumps(content))

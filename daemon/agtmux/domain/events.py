@@ -70,6 +70,8 @@ class Event:
     pid: int | None = None
     start_hint: Timestamp | None = None
     agent_type: str | None = None
+    # The process of the tmux server the event came from.
+    server_pid: int | None = None
     raw_payload: Redacted | None = None
     action_id: str | None = None
     # None: the event is known and says nothing about the state.

@@ -18,8 +18,6 @@ PaneId = NewType("PaneId", str)
 BootId = NewType("BootId", str)
 
 NO_AGENT: Final = "none"
-# Systems tell a process's start to the second or the hundredth of one.
-_SAME_START: Final = 1_500_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +27,12 @@ class PaneInstance:
     target_id: TargetId
     tmux_server_boot_id: BootId
     pane_id: PaneId
+
+    @property
+    def server_pid(self) -> int | None:
+        """The server's process, which its boot id begins with."""
+        pid = self.tmux_server_boot_id.partition("-")[0]
+        return int(pid) if pid.isdecimal() else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +76,6 @@ class Runtime:
             and self.instance == instance
             and self.agent_type == seen.agent_type
             and (self.pid is None or seen.pid is None or self.pid == seen.pid)
-            # The same pid may be another process by now.
-            and (seen.started_at is None or abs(self.started_at - seen.started_at) < _SAME_START)
         )
 
 

@@ -85,7 +85,7 @@ def resolve(
         return _undecided(reason, signals, Role.UNREADABLE)
     roles = {signal.source: Role.STALE for signal in readable}
     roles |= {signal.source: Role.UNREADABLE for signal in signals if signal.source not in roles}
-    told = _latest_told(fresh, roles, policy)
+    told = _latest_told(fresh, roles, now, policy)
     seen = next((signal for signal in fresh if signal.source not in EVENT_DRIVEN), None)
     decider, confidence = _arbitrate(told, seen, roles, policy)
     resolution = Resolution(
@@ -107,21 +107,28 @@ def is_stale(signal: Signal, now: Timestamp, policy: Policy) -> bool:
 def next_change(signals: Iterable[Signal], now: Timestamp, policy: Policy) -> Timestamp | None:
     """When time alone will next change what `resolve` says, so that nobody has to poll for it."""
     moments = []
+    told = []
     for signal in signals:
         moments.append(signal.seen_at + policy.ttl(signal.source, signal.verdict.state) + 1)
+        if signal.source in EVENT_DRIVEN:
+            told.append(signal.seen_at)
         if signal.verdict.state is State.COMPLETED:
             moments.append(signal.seen_at + policy.completed_to_idle)
+    if len(told) > 1:
+        moments.append(max(told) + policy.same_moment + 1)
     return min((Timestamp(moment) for moment in moments if moment > now), default=None)
 
 
-def _latest_told(fresh: list[Signal], roles: dict[Source, Role], policy: Policy) -> Signal | None:
+def _latest_told(fresh: list[Signal], roles: dict[Source, Role], now: Timestamp, policy: Policy) -> Signal | None:
+    """The latest report. While its moment lasts, the most urgent of those that came within it."""
     told = [signal for signal in fresh if signal.source in EVENT_DRIVEN]
     if not told:
         return None
     newest = max(signal.seen_at for signal in told)
     for signal in told:
         roles[signal.source] = Role.OVERTAKEN
-    same_moment = [signal for signal in told if newest - signal.seen_at <= policy.same_moment]
+    window = policy.same_moment if now - newest <= policy.same_moment else 0
+    same_moment = [signal for signal in told if newest - signal.seen_at <= window]
     return min(same_moment, key=lambda signal: (PRECEDENCE[signal.verdict.state], -signal.seen_at, signal.source))
 
 

@@ -14,10 +14,9 @@ from agtmux.domain.states import Source, State
 
 ERROR, APPROVAL, INPUT, RUNNING, COMPLETED, IDLE, UNKNOWN = State
 
-# Told by the agent itself, or by what wraps it: precise, but with holes.
+# Told by the agent itself, or by what wraps it: precise, but with holes. All other sources look from outside: without
+# holes, but what they see can be quoted, stale or restyled.
 EVENT_DRIVEN: Final = frozenset({Source.HOOK, Source.NOTIFY, Source.WRAPPER})
-# Seen from outside: without holes, but it can be quoted, stale or restyled.
-OBSERVED: Final = frozenset({Source.POLLER})
 
 # What was told → the sightings that cannot be true beside it, so that a fresh and repeated one overrules it.
 # Everything else can coexist: a finished turn sits at an idle prompt, an error leaves a prompt below it, and a

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Final
 
 from agtmux.domain.events import Event
 from agtmux.domain.panes import Topology
@@ -23,6 +24,9 @@ from agtmux.observe.world import Draft, PaneKey
 from agtmux.store import tables
 from agtmux.store.tables import InboxEntry
 from agtmux.store.writer import Transaction
+
+# A flood of events for panes that nobody has seen must not hold up those of the others.
+_MOST_PENDING: Final = 2_000
 
 
 class Batch:
@@ -137,7 +141,8 @@ class Batch:
             runtime_id = binding.runtime.runtime_id
             draft.inbox[event.event_id] = InboxEntry(event, "bound", runtime_id)
             return binding.runtime, Receipt(event.event_id, "bound", runtime_id)
-        if isinstance(binding, Pending) and draft.target(event.target_id) is not None:
+        may_wait = event.event_id in draft.pending or len(draft.pending) < _MOST_PENDING
+        if isinstance(binding, Pending) and may_wait and draft.target(event.target_id) is not None:
             if event.event_id not in draft.pending:
                 draft.pending[event.event_id] = event
                 draft.inbox[event.event_id] = InboxEntry(event, "pending_bind")

@@ -8,6 +8,7 @@ was.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import Counter
 from collections.abc import Callable
 from typing import Final
@@ -23,6 +24,8 @@ from agtmux.observe.world import Draft, PaneKey, World
 from agtmux.store import tables
 from agtmux.store.database import Database
 from agtmux.store.writer import Transaction
+
+_log = logging.getLogger(__name__)
 
 # Beyond this many events in one transaction latency grows and throughput does not.
 _EVENTS_PER_COMMIT: Final = 2_000
@@ -118,12 +121,15 @@ class Ingest:
             self.counts.update(receipt.status for receipt in result)
             if not future.done():
                 future.set_result(result)
-        for target_id in awaited:
-            for look in self.on_pending:
-                look(target_id)
-        if changed:
-            for publish in self.on_change:
+        try:
+            for target_id in awaited:
+                for look in self.on_pending:
+                    look(target_id)
+            for publish in self.on_change if changed else ():
                 publish(changed, now)
+        except Exception:
+            # It is on the disk and in the world; who listens must not be able to stop what comes next.
+            _log.exception("a listener failed")
 
 
 def _size(entry: tuple[Submission, asyncio.Future[list[Receipt]]] | None) -> int:

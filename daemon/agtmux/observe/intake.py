@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
@@ -37,6 +39,8 @@ from agtmux.domain.timestamps import Timestamp, parse_timestamp
 
 MAX_EVENTS_PER_REQUEST: Final = 5_000
 _LONGEST_TEXT: Final = 16_384
+_MOST_TEXT: Final = 65_536
+_LAST_WORD: Final = re.compile(r"\s\S*\Z")
 # An event of this type states a canonical state outright: `state.running`, `state.waiting_input`, …
 _STATE_PREFIX: Final = "state."
 _UNNAMED: Final = {State.UNKNOWN: Reason.UNSUPPORTED_SIGNAL.value}
@@ -134,12 +138,12 @@ class Intake:
         head, _, payload = body.partition(b"\n")
         return self._hook(_decode(_HOOK, head, "the hook's first line"), _payload(payload), len(payload))
 
-    def spooled(self, record: dict[str, Any], max_age: int) -> Event | None:
-        """A record that waited in the spool; None if the moment it tells of has long passed."""
-        facts = _convert(HookRecord, record)
-        if self._clock.now() - facts.event_time_ns // 1000 > max_age:
-            return None
-        return self._hook(facts, record.get("payload"), MAX_EVENT_BYTES)
+    def spooled(self, record: dict[str, Any]) -> Event:
+        """A record that waited in the spool. It counts from when it happened, by the clock the hook shares with us: it
+        overtakes nothing that came since, and is as old as it is."""
+        event = self._hook(_convert(HookRecord, record), record.get("payload"), MAX_EVENT_BYTES)
+        happened = Timestamp(min(event.event_time + self._clock.lead, event.ingested_at))
+        return replace(event, event_time=happened, ingested_at=happened)
 
     def _one(self, raw: bytes) -> Taken:
         try:
@@ -180,8 +184,11 @@ class Intake:
             raise _invalid(f"no agent is called {facts.agent[:64]!r}; known are {known}")
         source, verdict = self._registry.read_hook(facts.agent, facts.event, payload)
         event_type = _storable(f"{facts.agent}.{facts.event}")
-        target_id = self._find_target(facts.tmux.split(",", 1)[0]) if facts.tmux else None
         pane_id = facts.pane_id if facts.pane_id is not None and is_pane_id(facts.pane_id) else None
+        if isinstance(payload, str) and verdict is not None:
+            # Not JSON, or cut short: what it would have told more exactly is missing.
+            verdict = replace(verdict, confidence=verdict.confidence.lowered())
+        server, _, rest = (facts.tmux or "").partition(",")
         redacted = _redacted(payload, size)
         return Event(
             event_id=_storable(facts.event_id),
@@ -191,8 +198,9 @@ class Intake:
             event_time=Timestamp(facts.event_time_ns // 1000),
             ingested_at=self._clock.now(),
             source_event_id=_storable(facts.event_id),
-            target_id=target_id,
+            target_id=self._find_target(server) if server else None,
             pane_id=None if pane_id is None else PaneId(pane_id),
+            server_pid=int(rest.partition(",")[0]) if rest.partition(",")[0].isdecimal() else None,
             agent_type=facts.agent,
             raw_payload=redacted,
             verdict=verdict,
@@ -275,7 +283,7 @@ def _redacted(payload: object, size: int) -> Redacted | None:
     if payload is None:
         return None
     try:
-        redacted = redact_value(payload if size <= _LONGEST_TEXT else _clipped(payload))
+        redacted = redact_value(payload if size <= _LONGEST_TEXT else _Clipper().clip(payload))
         try:
             return Redacted(msgspec.json.encode(redacted, enc_hook=str).decode())
         except UnicodeEncodeError:
@@ -285,23 +293,31 @@ def _redacted(payload: object, size: int) -> Redacted | None:
         raise _invalid(f"the payload cannot be kept: {error}") from None
 
 
-def _clipped(value: Any) -> Any:
-    """The payload with its longest texts cut: a file that a tool has read is neither worth its room in the database
-    nor the time that looking for secrets in it would take on the event loop."""
-    if isinstance(value, str):
-        return value if len(value) <= _LONGEST_TEXT else _cut(value)
-    if isinstance(value, list):
-        return [_clipped(item) for item in value]
-    if isinstance(value, dict):
-        return {key: _clipped(item) for key, item in value.items()}
-    return value
+class _Clipper:
+    """A payload with its long texts cut, and what is too much in all left out: a file that a tool has read is neither
+    worth its room in the database nor the time that looking for secrets in it would take on the event loop."""
+
+    def __init__(self) -> None:
+        self._room = _MOST_TEXT
+
+    def clip(self, value: Any) -> Any:
+        if isinstance(value, str):
+            self._room -= min(len(value), _LONGEST_TEXT)
+            if self._room < 0:
+                return f"({len(value)} characters)"
+            return value if len(value) <= _LONGEST_TEXT else _cut(value)
+        if isinstance(value, list):
+            return [self.clip(item) for item in value]
+        if isinstance(value, dict):
+            return {key: self.clip(item) for key, item in value.items()}
+        return value
 
 
 def _cut(text: str) -> str:
     # Not within a word: half of a secret might no longer look like one.
-    kept = text[:_LONGEST_TEXT].rsplit(None, 1)[0]
-    if len(kept) < _LONGEST_TEXT // 2:
-        kept = ""
+    head = text[:_LONGEST_TEXT]
+    last_word = _LAST_WORD.search(head)
+    kept = head[: last_word.start()].rstrip() if last_word else ""
     return f"{kept} … ({len(text) - len(kept)} more characters)"
 
 

@@ -67,43 +67,44 @@ class Observer:
         pause = _SOONEST
         while True:
             self._wake.clear()
+            # Whoever asks from now on is not answered by the look that is about to begin.
+            must_report, self._must_report = self._must_report, False
             longest = _LONGEST_WITHOUT
             try:
                 topology = await self._look()
                 self.error = None
-                if not self._is_news(topology):
-                    pause *= _SLOWER
-                else:
-                    pause = _SOONEST
-                if await self._report(topology):
+                is_news = self._is_news(topology)
+                pause = _SOONEST if is_news else pause * _SLOWER
+                if self._is_gone(topology):
+                    await self._ingest.submit(RemoveTarget(self._target.target_id))
                     return
+                if is_news or must_report:
+                    await self._ingest.submit(topology)
+                    self._last = topology
                 if any(seen.inhabitant.agent_type != NO_AGENT for seen in topology.panes):
                     longest = _LONGEST_WITH_AGENTS
             except AgtmuxError as error:
+                self._must_report |= must_report
                 if self.error is None or self.error.message != error.message:
                     _log.warning("cannot look at %s: %s", self._target.target_id, error.message)
                 self.error = error
-            self.has_looked.set()
+            finally:
+                self.has_looked.set()
             pause = min(pause, longest)
+            # Not wait_for: on Python 3.11 it loses a cancellation that comes in the moment it is woken.
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), pause)
+                async with asyncio.timeout(pause):
+                    await self._wake.wait()
 
     async def _look(self) -> Topology:
         taken_at = self._clock.now()
         rows, foregrounds = await self._executor.snapshot()
         return read_snapshot(self._target.target_id, rows, foregrounds, taken_at, self._registry)
 
-    async def _report(self, topology: Topology) -> bool:
-        """True when the target was one of passage and is gone for good."""
+    def _is_gone(self, topology: Topology) -> bool:
+        """Whether the target was one of passage and has lost its server."""
         self._seen_server |= topology.tmux_server_boot_id is not None
-        if self._target.is_ephemeral and self._seen_server and topology.tmux_server_boot_id is None:
-            await self._ingest.submit(RemoveTarget(self._target.target_id))
-            return True
-        if self._must_report or self._is_news(topology):
-            self._must_report = False
-            await self._ingest.submit(topology)
-            self._last = topology
-        return False
+        return self._target.is_ephemeral and self._seen_server and topology.tmux_server_boot_id is None
 
     def _is_news(self, topology: Topology) -> bool:
         last = self._last

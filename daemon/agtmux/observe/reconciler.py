@@ -47,28 +47,38 @@ class Reconciler:
         ingest.on_change.append(self._plan)
         ingest.on_pending.append(lambda _: self._changed.set())
 
-    async def run(self) -> None:
-        # What fell due while no daemon was there is due now.
+    async def catch_up(self) -> None:
+        """What fell due while no daemon was there is due now, before anyone is told of it."""
         for key in self._world.records:
             self._put(key, self._clock.now())
+        now = self._clock.now()
+        await self._settle(self._take_due(now), now)
+
+    async def run(self) -> None:
+        self._plan(set(self._world.records), self._clock.now())
         while True:
             self._changed.clear()
             now = self._clock.now()
             keys = self._take_due(now)
             try:
-                events = tuple(event for key in keys if (event := self._event(key, now)) is not None)
-                if events:
-                    await self._ingest.submit(events)
-                if self._oldest_pending_expired(now):
-                    await self._ingest.submit(ExpirePending())
-                self._plan(keys, now)
+                await self._settle(keys, now)
             except AgtmuxError as error:
                 _log.warning("what is due could not be written, it is tried again: %s", error.message)
                 for key in keys:
                     self._put(key, Timestamp(now + _AGAIN))
                 await asyncio.sleep(_AGAIN / SECOND)
+            # Not wait_for: on Python 3.11 it loses a cancellation that comes in the moment it is woken.
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), self._pause())
+                async with asyncio.timeout(self._pause()):
+                    await self._changed.wait()
+
+    async def _settle(self, keys: set[PaneKey], now: Timestamp) -> None:
+        events = tuple(event for key in keys if (event := self._event(key, now)) is not None)
+        if events:
+            await self._ingest.submit(events)
+        if self._oldest_pending_expired(now):
+            await self._ingest.submit(ExpirePending())
+        self._plan(keys, now)
 
     def _plan(self, keys: set[PaneKey], settled_at: Timestamp) -> None:
         """From when they were settled, and not from now: what fell due since then is still to be said."""

@@ -57,11 +57,13 @@ class Hub:
         for reader in self._readers:
             reader.wake.set()
 
-    async def watch(self) -> AsyncIterator[bytes]:
+    async def watch(self, *, begin_with_reset: bool = False) -> AsyncIterator[bytes]:
         """JSON lines of the scope `panes`, until the daemon stops or the reader goes."""
         reader = _Reader()
         self._readers.add(reader)
         try:
+            if begin_with_reset:
+                yield self._line(reader, "reset")
             yield self._snapshot(reader)
             while await self._woken(reader):
                 if reader.overrun:

@@ -19,6 +19,7 @@ _TIME_LIMIT = 5.0
 _MOST_WORDS = 8
 _LONGEST_WORD = 512
 _MOST_PROCESSES = 16
+_MOST_BELOW = 1_000
 # An interpreter is nobody by itself: its script is.
 _INTERPRETER = re.compile(r"(?:node|nodejs|bun|deno|python|pypy|ruby|perl|bash|dash|zsh|sh)[0-9.]*")
 _VERSION = re.compile(r"\d+\.\d+\.\d+[0-9A-Za-z.+-]*")
@@ -38,10 +39,11 @@ def foreground_group(pane_pid: int) -> int | None:
 
 
 def foreground(table: dict[int, Process], pane_pid: int) -> list[Process]:
-    """What runs in front in that pane, outermost first.
+    """What runs in front in that pane and what it was started by, outermost first.
 
-    Jobs in the background, stopped ones included, have groups of their own on the same terminal. What runs on a
-    terminal of its own below a foreground process, as under sudo, belongs to it.
+    Jobs in the background, stopped ones included, have groups of their own on the same terminal and started nothing
+    that is in front. What runs on a terminal of its own below a foreground process, as under sudo, belongs to it. An
+    agent that lends the terminal to an editor is still there, above it.
     """
     shell = table.get(pane_pid)
     if shell is None:
@@ -49,17 +51,23 @@ def foreground(table: dict[int, Process], pane_pid: int) -> list[Process]:
     children: dict[int, list[Process]] = {}
     for process in table.values():
         children.setdefault(process.ppid, []).append(process)
-    found: list[Process] = []
+    order: list[Process] = []
+    front: set[int] = set()
     waiting = [(shell, False)]
-    while waiting and len(found) < _MOST_PROCESSES:
+    while waiting and len(order) < _MOST_BELOW:
         process, below = waiting.pop(0)
+        order.append(process)
         in_front = process.tty == shell.tty and process.pgid == shell.tpgid
-        if in_front or (below and process.tty not in (shell.tty, 0, "?", "??", "-")):
-            found.append(process)
         elsewhere = process.tty != shell.tty
+        if in_front or (below and process.tty not in (shell.tty, 0, "?", "??", "-")):
+            front.add(process.pid)
         for child in sorted(children.get(process.pid, ()), key=lambda each: each.pid):
             waiting.append((child, in_front or (below and elsewhere)))
-    return found
+    for pid in list(front):
+        while pid != pane_pid and pid in table:
+            pid = table[pid].ppid
+            front.add(pid)
+    return [process for process in order if process.pid in front][:_MOST_PROCESSES]
 
 
 def describe(process: Process) -> dict[str, object]:

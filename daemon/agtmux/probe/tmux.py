@@ -7,6 +7,7 @@ agtmux only ever asks and leaves.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 
@@ -15,7 +16,6 @@ MINIMUM_VERSION = (3, 3)
 _ELSEWHERE = "/opt/homebrew/bin:/usr/local/bin:/opt/local/bin:/usr/bin:/bin"
 _TIME_LIMIT = 5.0
 
-# Names first, free text last; tmux strips control characters from all of them, so a tab separates.
 _FIELDS = (
     "pid",
     "start_time",
@@ -30,7 +30,6 @@ _FIELDS = (
     "pane_current_path",
     "pane_title",
 )
-_FORMAT = "\t".join("#{%s}" % name for name in _FIELDS)
 
 
 # What tmux says when there is nobody to ask; anything else that keeps it from connecting is an error.
@@ -65,7 +64,10 @@ def socket_path(tmux_socket: str) -> str:
 
 def snapshot(tmux: str, tmux_socket: str) -> list[dict[str, str]]:
     """One row a pane; empty when no server is running."""
-    command = [tmux, "-u", *server_arguments(tmux_socket), "list-panes", "-a", "-F", _FORMAT]
+    # A path may hold tabs and newlines. Nothing holds a word that was made up just now.
+    mark = "<%s>" % os.urandom(8).hex()
+    row_format = mark.join("#{%s}" % name for name in _FIELDS) + mark + "."
+    command = [tmux, "-u", *server_arguments(tmux_socket), "list-panes", "-a", "-F", row_format]
     environment = {key: value for key, value in os.environ.items() if key not in ("TMUX", "TMUX_PANE", "LC_ALL")}
     # Its complaints are read; `-u` sees to the rest.
     environment["LC_MESSAGES"] = "C"
@@ -88,8 +90,23 @@ def snapshot(tmux: str, tmux_socket: str) -> list[dict[str, str]]:
             return []
         raise TmuxError("tmux refused: %s" % (complaint[:200] or "exit status %d" % done.returncode))
     rows = []
-    for line in done.stdout.decode("utf-8", "replace").split("\n"):
-        parts = line.split("\t", len(_FIELDS) - 1)
+    for row in done.stdout.decode("utf-8", "replace").split(mark + ".\n"):
+        parts = row.split(mark)
         if len(parts) == len(_FIELDS):
             rows.append(dict(zip(_FIELDS, parts)))
+        elif row:
+            raise TmuxError("tmux's answer cannot be read: %d fields in %r" % (len(parts), row[:80]))
     return rows
+
+
+def check_version(tmux: str) -> None:
+    """Once: an older tmux lacks what is asked of it."""
+    try:
+        done = subprocess.run([tmux, "-V"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=_TIME_LIMIT)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise TmuxError("tmux cannot be run: %s" % error) from None
+    said = done.stdout.decode("utf-8", "replace").strip()
+    found = re.search(r"(\d+)\.(\d+)", said)
+    # A build from the development branch has no number and is newer than any release.
+    if found and (int(found[1]), int(found[2])) < MINIMUM_VERSION:
+        raise TmuxError("%s is too old; agtmux needs tmux %d.%d or newer" % (said, *MINIMUM_VERSION))

@@ -31,8 +31,12 @@ class Database:
             notice = prepare(path, clock.now())
             writer = Writer(path)
             await writer.open()
-            reading = await aiosqlite.connect(path, isolation_level=None)
-            await reading.execute("PRAGMA query_only = ON")
+            try:
+                reading = await aiosqlite.connect(path, isolation_level=None)
+                await reading.execute("PRAGMA query_only = ON")
+            except sqlite3.Error:
+                await writer.close()
+                raise
         except sqlite3.Error as error:
             raise store_error(error, path) from error
         return cls(path, writer, reading, notice)

@@ -116,8 +116,8 @@ def upsert_inbox(tx: Transaction, entries: Iterable[InboxEntry]) -> None:
     """A bound event's payload and verdict live on in `events` and its cursor; the inbox keeps only the fact."""
     tx.execute_many(
         "INSERT INTO event_inbox (inbox_id, target_id, pane_id, runtime_id, event_type, source, source_event_id,"
-        " source_seq, dedupe_key, event_time, ingested_at, pid, start_hint, agent_type, status, reason_code,"
-        " verdict_json, raw_payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        " source_seq, dedupe_key, event_time, ingested_at, pid, start_hint, agent_type, server_pid, status,"
+        " reason_code, verdict_json, raw_payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         " ON CONFLICT (inbox_id) DO UPDATE SET runtime_id = excluded.runtime_id, status = excluded.status,"
         " reason_code = excluded.reason_code, verdict_json = excluded.verdict_json,"
         " raw_payload = excluded.raw_payload",
@@ -137,6 +137,7 @@ def upsert_inbox(tx: Transaction, entries: Iterable[InboxEntry]) -> None:
                 entry.event.pid,
                 entry.event.start_hint,
                 entry.event.agent_type,
+                entry.event.server_pid,
                 entry.status,
                 entry.reason_code,
                 encode(entry.event.verdict) if entry.status == "pending_bind" else None,
@@ -150,7 +151,7 @@ def upsert_inbox(tx: Transaction, entries: Iterable[InboxEntry]) -> None:
 async def load_pending(database: Database) -> list[Event]:
     rows = await database.read(
         "SELECT inbox_id, event_type, source, dedupe_key, event_time, ingested_at, source_event_id, source_seq,"
-        " target_id, pane_id, pid, start_hint, agent_type, raw_payload, verdict_json FROM event_inbox"
+        " target_id, pane_id, pid, start_hint, agent_type, raw_payload, verdict_json, server_pid FROM event_inbox"
         " WHERE status = 'pending_bind' ORDER BY ingested_at"
     )
     return [
@@ -170,6 +171,7 @@ async def load_pending(database: Database) -> list[Event]:
             agent_type=row[12],
             raw_payload=None if row[13] is None else Redacted(row[13]),
             verdict=decode_verdict(row[14]),
+            server_pid=row[15],
         )
         for row in rows
     ]

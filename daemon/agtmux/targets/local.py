@@ -32,7 +32,9 @@ class LocalExecutor:
 
     def _look(self) -> tuple[list[PaneRow], dict[int, list[dict[str, Any]]]]:
         if self._tmux is None:
-            self._tmux = tmux.find_tmux()
+            found = tmux.find_tmux()
+            tmux.check_version(found)
+            self._tmux = found
         rows = tmux.snapshot(self._tmux, self._target.tmux_socket)
         alive = (row for row in rows if row["pane_pid"].isdigit() and row["pane_dead"] != "1")
         return rows, self._foregrounds.look({int(row["pane_pid"]): row["pane_current_command"] for row in alive})

@@ -6,7 +6,7 @@ import pytest
 
 from agtmux.domain.states import Confidence, Health, Source, State
 from agtmux.engine.resolve import Resolution, Role, resolve
-from agtmux.engine.transitions import EVENT_DRIVEN, OBSERVED, OVERRULED_BY, can_overrule
+from agtmux.engine.transitions import EVENT_DRIVEN, OVERRULED_BY, can_overrule
 from unit.builders import POLICY, a_signal, after
 
 TICK = 0.000001
@@ -48,8 +48,7 @@ def test_the_table_knows_every_pair() -> None:
 
 
 def test_every_source_is_either_told_or_seen_and_the_daemons_own_is_neither() -> None:
-    assert frozenset(Source) - {Source.RECONCILER} == EVENT_DRIVEN | OBSERVED
-    assert not EVENT_DRIVEN & OBSERVED
+    assert frozenset(Source) - {Source.RECONCILER, Source.POLLER} == EVENT_DRIVEN
 
 
 @pytest.mark.parametrize("by", TOLD)

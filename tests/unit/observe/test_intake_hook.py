@@ -140,15 +140,32 @@ def test_a_clock_that_says_the_impossible_gives_an_event_that_can_be_stored_or_i
 
 def test_a_spooled_record_is_the_same_event_as_one_that_came_at_once() -> None:
     record = FACTS | {"payload": {"prompt": "hi"}}
-    spooled = an_intake().spooled(record, 600 * SECOND)
-    assert spooled is not None
+    spooled = an_intake().spooled(record)
     assert spooled.dedupe_key == take({"prompt": "hi"}).dedupe_key
 
 
-def test_a_spooled_record_of_a_moment_long_past_is_let_go() -> None:
-    for age, kept in ((0, True), (599, True), (601, False)):
-        record = FACTS | {"event_time_ns": (T0 - age * SECOND) * 1000}
-        assert (an_intake().spooled(record, 600 * SECOND) is not None) is kept
+@pytest.mark.parametrize("age", [0, 9, 11, 3_600, 86_400])
+def test_a_spooled_record_counts_from_when_it_happened(age: int) -> None:
+    """So that it overtakes nothing that came since, and is as stale as it is."""
+    event = an_intake().spooled(FACTS | {"event_time_ns": (T0 - age * SECOND) * 1000})
+    assert event.event_time == event.ingested_at == T0 - age * SECOND
+
+
+def test_a_spooled_record_from_the_future_counts_from_now() -> None:
+    event = an_intake().spooled(FACTS | {"event_time_ns": (T0 + 3_600 * SECOND) * 1000})
+    assert event.ingested_at <= T0 + SECOND
+
+
+def test_a_hook_tells_which_tmux_server_it_is_from() -> None:
+    assert take(tmux="/tmp/tmux-0/default,4711,3").server_pid == 4711
+    for odd in ("/tmp/tmux-0/default", "/tmp/tmux-0/default,x,3", "/tmp/tmux-0/default,,", None):
+        assert take(tmux=odd).server_pid is None
+
+
+def test_a_payload_that_cannot_be_read_lowers_the_confidence() -> None:
+    whole, cut = take({"tool_name": "Bash"}, event="PermissionRequest"), take(b'{"tool_na', event="PermissionRequest")
+    assert whole.verdict is not None and cut.verdict is not None
+    assert (whole.verdict.confidence, cut.verdict.confidence) == ("high", "medium")
 
 
 @pytest.mark.parametrize(
@@ -166,11 +183,11 @@ def test_a_spooled_record_of_a_moment_long_past_is_let_go() -> None:
 def test_a_damaged_record_of_the_spool_is_stored_or_refused_and_never_more(record: dict[str, Any]) -> None:
     """The spool is read at start: what could not be stored would stop every start from then on."""
     try:
-        event = an_intake().spooled(record, 600 * SECOND)
+        event = an_intake().spooled(record)
     except AgtmuxError as error:
         assert error.code is ErrorCode.EVENT_INVALID
     else:
-        assert event is None or is_storable(event)
+        assert is_storable(event)
 
 
 @given(

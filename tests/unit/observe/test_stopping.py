@@ -1,7 +1,6 @@
 """What runs for ever ends when it is told to, at whatever moment that is: the daemon waits for it before it goes."""
 
 import asyncio
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,12 +14,6 @@ from unit.builders import POLICY, Core, a_core, end
 
 REGISTRY = Registry.load()
 LIMIT = 3.0
-
-pytestmark = pytest.mark.xfail(
-    sys.version_info < (3, 12),
-    strict=True,
-    reason="asyncio.wait_for of Python 3.11 drops a cancellation that comes together with what it waits for",
-)
 
 
 class NoServer:

@@ -24,8 +24,13 @@ def test_a_shell_at_its_prompt_is_alone():
     assert pids(a_process(10, 1, 10, in_front=10)) == [10]
 
 
-def test_the_job_in_front_hides_the_shell():
-    assert pids(a_process(10, 1, 10, in_front=20), a_process(20, 10, 20), a_process(21, 20, 20)) == [20, 21]
+def test_the_job_in_front_comes_with_what_started_it():
+    assert pids(a_process(10, 1, 10, in_front=20), a_process(20, 10, 20), a_process(21, 20, 20)) == [10, 20, 21]
+
+
+def test_who_lends_the_terminal_to_an_editor_is_still_there():
+    agent, editor = a_process(20, 10, 20), a_process(30, 20, 30)
+    assert pids(a_process(10, 1, 10, in_front=30), agent, editor) == [10, 20, 30]
 
 
 def test_a_job_in_the_background_is_not_in_front():
@@ -34,11 +39,16 @@ def test_a_job_in_the_background_is_not_in_front():
 
 def test_what_runs_on_a_terminal_of_its_own_below_the_job_belongs_to_it():
     sudo, inner = a_process(20, 10, 20), a_process(30, 20, 30, tty=OTHER_TTY)
-    assert pids(a_process(10, 1, 10, in_front=20), sudo, inner, a_process(31, 30, 31, tty=OTHER_TTY)) == [20, 30, 31]
+    assert pids(a_process(10, 1, 10, in_front=20), sudo, inner, a_process(31, 30, 31, tty=OTHER_TTY)) == [
+        10,
+        20,
+        30,
+        31,
+    ]
 
 
 def test_what_has_no_terminal_does_not_count():
-    assert pids(a_process(10, 1, 10, in_front=20), a_process(20, 10, 20), a_process(30, 20, 30, tty=0)) == [20]
+    assert pids(a_process(10, 1, 10, in_front=20), a_process(20, 10, 20), a_process(30, 20, 30, tty=0)) == [10, 20]
 
 
 def test_another_terminal_below_a_background_job_does_not_count():

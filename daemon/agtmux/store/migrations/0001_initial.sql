@@ -103,6 +103,7 @@ CREATE TABLE event_inbox (
     pid             INTEGER,
     start_hint      INTEGER,
     agent_type      TEXT,
+    server_pid      INTEGER,
     status          TEXT NOT NULL CHECK (status IN ('pending_bind', 'bound', 'dropped_unbound')),
     reason_code     TEXT,
     verdict_json    TEXT,
