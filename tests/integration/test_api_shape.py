@@ -32,7 +32,10 @@ def filled(path: str) -> str:
 
 def test_the_walk_knows_every_route():
     assert len(ROUTES) == len(build_app(cast(Service, None)).routes)
-    assert PATHS == ["/v1/events", "/v1/health", "/v1/panes", "/v1/targets", "/v1/targets/{name}", "/v1/watch"]
+    assert [
+        *("/v1/events", "/v1/health", "/v1/panes", "/v1/sessions", "/v1/targets", "/v1/targets/{name}"),
+        *("/v1/targets/{name}/connect", "/v1/watch", "/v1/windows"),
+    ] == PATHS
 
 
 def test_every_route_refuses_a_wrong_method_in_the_one_shape(home: Home):
@@ -81,7 +84,8 @@ def test_every_route_that_takes_a_body_refuses_a_bad_one_in_the_one_shape(home: 
     for path in PATHS:
         for method in allowed(path) & {"POST", "PUT", "PATCH"}:
             for body in BAD_BODIES:
-                if (path, body) == ("/v1/events", b"[]"):
+                # An empty batch is one, and to connect takes no body at all.
+                if (path, body) == ("/v1/events", b"[]") or path.endswith("/connect"):
                     continue
                 answer = home.ask(method, filled(path), body)
                 assert answer.status in (400, 413), (path, body[:20], answer)
@@ -154,12 +158,21 @@ def check_health(home: Home) -> None:
         "refused": {"E_EVENT_INVALID": "int"},
         "spool": {},
         "streams": "int",
+        "failures": {},
         "targets": [{"name": "str", "health": "str", "error": "NoneType"}],
     }
     assert home.health()["status"] == "ok"
 
 
 def test_every_list_has_its_envelope(home: Home):
-    for path in ("/v1/panes", "/v1/panes?all=1", "/v1/targets"):
-        content = home.ask("GET", path).json
-        assert set(content) == {"schema_version", "generated_at", "filters", "summary", "items"}
+    everywhere = {"schema_version", "generated_at", "filters", "summary", "items"}
+    of_panes = {"partial", "requested_targets", "responded_targets", "target_errors"}
+    for path in ("/v1/panes", "/v1/panes?all=1", "/v1/windows"):
+        assert set(home.ask("GET", path).json) == everywhere | of_panes
+    assert set(home.ask("GET", "/v1/sessions").json) == everywhere | of_panes | {"group_by"}
+    assert set(home.ask("GET", "/v1/targets").json) == everywhere
+
+
+def test_a_watch_refuses_what_it_cannot_do(home: Home):
+    assert home.ask("GET", "/v1/watch?scope=windows").error["code"] == "E_UNSUPPORTED"
+    assert home.ask("GET", "/v1/watch?cursor=nonsense").error["code"] == "E_CURSOR_INVALID"

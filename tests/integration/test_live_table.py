@@ -40,7 +40,7 @@ def test_the_table_lives_and_the_terminal_is_restored(home: Home, shell: str, le
     home.start()
     wait_until(lambda: agent in home.panes(), "the agent")
     type_line(home, shell, f"{COMMANDS}/agtmux up")
-    wait_until(lambda: "1 agents, nobody needs you" in screen(home, shell), "the table")
+    wait_until(lambda: "1 agent, nobody needs you" in screen(home, shell), "the table")
     assert mode_of(home, shell).startswith("1 0 ")
     assert "q leaves" in screen(home, shell)
     payload = {"tool_name": "Bash", "tool_input": {"command": "make deploy"}}

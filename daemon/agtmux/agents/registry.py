@@ -67,8 +67,10 @@ class Registry:
             agent_type = self._who(process)
             if agent_type != NO_AGENT and mark in (agent_type, ""):
                 return Identity(agent_type, process["pid"], process["started"], process["version"] or None)
-        # A mark is about the pane, whatever runs in it.
-        return Identity(mark if mark in self._sheets else self._commands.get(command, NO_AGENT), None, None)
+        # A mark is about the pane, whatever runs in it: outermost is the pane's own process.
+        outermost = foreground[0] if foreground else {"pid": None, "started": None}
+        named = mark if mark in self._sheets else self._commands.get(command, NO_AGENT)
+        return Identity(named, outermost["pid"], outermost["started"])
 
     def _who(self, process: Mapping[str, Any]) -> str:
         if process["package"] in self._packages:

@@ -47,6 +47,8 @@ COMMANDS: Final[dict[str, Command]] = {
             "--needs-action",
             "--all",
             "--group-by",
+            "--with-agent-status",
+            "--agent-summary",
             *_COMMON,
         ),
     ),
@@ -54,7 +56,7 @@ COMMANDS: Final[dict[str, Command]] = {
         "agtmux.cli.target",
         "add, look at, list or remove the tmux servers that are watched",
         "agtmux target add work --tmux-socket work",
-        ("add", "connect", "list", "remove", *_COMMON),
+        ("add", "connect", "list", "remove", "--kind", "--ssh-target", "--tmux-socket", "--yes", *_COMMON),
     ),
     "daemon": Command("agtmux.cli.daemon", "run the daemon in the foreground", "agtmux daemon run", ("run", "--help")),
     "demo": Command(
