@@ -9,6 +9,7 @@ import msgspec
 
 from agtmux.domain.durations import format_duration, parse_duration
 from agtmux.domain.errors import AgtmuxError, ErrorCode
+from agtmux.domain.health import HealthPolicy
 from agtmux.domain.states import State
 from agtmux.engine.transitions import Policy
 
@@ -28,6 +29,14 @@ class StatesConfig(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     pending_bind_ttl: Duration = format_duration(_DEFAULT.pending_bind_ttl)
 
 
+class HealthConfig(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """When a target that cannot be looked at counts as down, and when it is well again."""
+
+    failures_to_down: Annotated[int, msgspec.Meta(ge=1, le=100)] = 3
+    within: Duration = "30s"
+    successes_to_ok: Annotated[int, msgspec.Meta(ge=1, le=100)] = 2
+
+
 class RetentionConfig(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     payload: Duration = "7d"
     metadata: Duration = "14d"
@@ -41,6 +50,7 @@ class LogConfig(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 class Config(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     states: StatesConfig = StatesConfig()
+    health: HealthConfig = HealthConfig()
     retention: RetentionConfig = RetentionConfig()
     log: LogConfig = LogConfig()
 
@@ -56,6 +66,13 @@ class Config(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
             seen_ttl=parse_duration(self.states.seen_ttl),
             bind_window=parse_duration(self.states.bind_window),
             pending_bind_ttl=parse_duration(self.states.pending_bind_ttl),
+        )
+
+    def health_policy(self) -> HealthPolicy:
+        return HealthPolicy(
+            failures_to_down=self.health.failures_to_down,
+            within=parse_duration(self.health.within),
+            successes_to_ok=self.health.successes_to_ok,
         )
 
 
@@ -79,5 +96,6 @@ def load_config(path: Path) -> Config:
 
 def _check_durations(config: Config) -> None:
     config.policy()
+    config.health_policy()
     for duration in (config.retention.payload, config.retention.metadata):
         parse_duration(duration)

@@ -245,7 +245,16 @@ class Service:
 
     def _observe(self, target: Target, *, is_known: bool = False) -> None:
         executor = LocalExecutor(target)
-        observer = Observer(target, executor, self.ingest, self.registry, self.clock, is_known=is_known)
+        observer = Observer(
+            target,
+            executor,
+            self.ingest,
+            self.registry,
+            self.clock,
+            on_health=self._reconciler.health_changed,
+            health_policy=self._config.health_policy(),
+            is_known=is_known,
+        )
         name = f"observer-{target.target_id}"
         task = asyncio.create_task(self._keep_going(observer.run, name), name=name)
         task.add_done_callback(lambda ended: self._observed(target.target_id, ended))

@@ -14,6 +14,7 @@ from agtmux.agents.registry import Registry
 from agtmux.clock import Clock
 from agtmux.domain.durations import SECOND
 from agtmux.domain.events import Attention, Event, Verdict
+from agtmux.domain.health import HealthPolicy
 from agtmux.domain.panes import HOST, Pane, SeenPane, Target, TargetKind, Topology
 from agtmux.domain.redact import Redacted
 from agtmux.domain.runtimes import BootId, Inhabitant, PaneId, PaneInstance, Runtime, TargetId, start_runtime
@@ -25,6 +26,7 @@ from agtmux.engine.resolve import Signal
 from agtmux.engine.transitions import Policy
 from agtmux.observe.ingest import Ingest
 from agtmux.observe.intake import Intake
+from agtmux.observe.observer import Executor, Observer
 from agtmux.observe.submissions import AddTarget
 from agtmux.observe.world import World
 from agtmux.store.database import DATABASE_FILE, Database
@@ -163,3 +165,19 @@ def rows(directory: Path, sql: str) -> list[tuple[Any, ...]]:
     """Read beside the daemon, straight from the file."""
     with contextlib.closing(sqlite3.connect(directory / DATABASE_FILE)) as connection:
         return connection.execute(sql).fetchall()
+
+
+def an_observer_of(core: Core, target: Target, executor: Executor, *, is_known: bool = False) -> Observer:
+    async def unheard(_: TargetId) -> None:
+        return None
+
+    return Observer(
+        target,
+        executor,
+        core.ingest,
+        Registry.load(),
+        core.clock,
+        on_health=unheard,
+        health_policy=HealthPolicy(),
+        is_known=is_known,
+    )

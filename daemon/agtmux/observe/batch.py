@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from agtmux.domain.events import Event
@@ -18,7 +19,15 @@ from agtmux.domain.timestamps import Timestamp
 from agtmux.engine.apply import KEPT, Outcome, Record, absorb, settle
 from agtmux.engine.binding import Bound, Pending, bind
 from agtmux.engine.transitions import Policy
-from agtmux.observe.submissions import AddTarget, ExpirePending, Fact, Receipt, RemoveTarget, Submission
+from agtmux.observe.submissions import (
+    AddTarget,
+    ExpirePending,
+    Fact,
+    HealthChanged,
+    Receipt,
+    RemoveTarget,
+    Submission,
+)
 from agtmux.observe.topology import apply_topology, forget_target
 from agtmux.observe.world import Draft, PaneKey
 from agtmux.store import tables
@@ -67,6 +76,11 @@ class Batch:
             case RemoveTarget(target_id):
                 forget_target(self._draft, target_id)
                 tables.delete_target(self._tx, target_id)
+            case HealthChanged(target_id, health):
+                if (known := self._draft.target(target_id)) is not None:
+                    changed = replace(known, health=health)
+                    self._draft.targets[target_id] = changed
+                    tables.save_target(self._tx, changed, self._now)
             case ExpirePending():
                 pass
         self._retry_pending()

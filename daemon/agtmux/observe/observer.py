@@ -5,19 +5,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from agtmux.agents.registry import Registry
 from agtmux.clock import Clock
 from agtmux.domain.durations import SECOND
 from agtmux.domain.errors import AgtmuxError
+from agtmux.domain.health import HealthPolicy, HealthRecord
 from agtmux.domain.panes import Pane, SeenPane, Target, Topology
 from agtmux.domain.refs import is_pane_id
 from agtmux.domain.runtimes import NO_AGENT, BootId, Inhabitant, PaneId, TargetId
 from agtmux.domain.timestamps import Timestamp
 from agtmux.observe.ingest import Ingest
-from agtmux.observe.submissions import RemoveTarget
+from agtmux.observe.submissions import HealthChanged, RemoveTarget
 
 _log = logging.getLogger(__name__)
 
@@ -42,6 +43,8 @@ class Observer:
         registry: Registry,
         clock: Clock,
         *,
+        on_health: Callable[[TargetId], Awaitable[None]],
+        health_policy: HealthPolicy,
         is_known: bool = False,
     ) -> None:
         self._target = target
@@ -49,6 +52,9 @@ class Observer:
         self._ingest = ingest
         self._registry = registry
         self._clock = clock
+        self._on_health = on_health
+        self._health_policy = health_policy
+        self._health = HealthRecord(target.health)
         self._last: Topology | None = None
         self._wake = asyncio.Event()
         self._must_report = True
@@ -73,6 +79,7 @@ class Observer:
             try:
                 topology = await self._look()
                 self.error = None
+                await self._note(self._health.succeeded(self._health_policy))
                 is_news = self._is_news(topology)
                 pause = _SOONEST if is_news else pause * _SLOWER
                 if self._is_gone(topology):
@@ -88,6 +95,7 @@ class Observer:
                 if self.error is None or self.error.message != error.message:
                     _log.warning("cannot look at %s: %s", self._target.target_id, error.message)
                 self.error = error
+                await self._note_failure()
             finally:
                 self.has_looked.set()
             pause = min(pause, longest)
@@ -95,6 +103,20 @@ class Observer:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(pause):
                     await self._wake.wait()
+
+    async def _note(self, health: HealthRecord) -> None:
+        """Make a change of health known; what the store refuses is tried again at the next look."""
+        if health.health is not self._health.health:
+            await self._ingest.submit(HealthChanged(self._target.target_id, health.health))
+            self._health = health
+            await self._on_health(self._target.target_id)
+        self._health = health
+
+    async def _note_failure(self) -> None:
+        try:
+            await self._note(self._health.failed(self._clock.now(), self._health_policy))
+        except AgtmuxError as error:
+            _log.warning("the health of %s could not be written: %s", self._target.target_id, error.message)
 
     async def _look(self) -> Topology:
         taken_at = self._clock.now()

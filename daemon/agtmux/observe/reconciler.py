@@ -15,7 +15,8 @@ from typing import Final
 from agtmux.clock import Clock
 from agtmux.domain.durations import SECOND
 from agtmux.domain.errors import AgtmuxError
-from agtmux.domain.events import DEMOTION_DUE, STALE_DETECTED, Event, derive_dedupe_key
+from agtmux.domain.events import DEMOTION_DUE, STALE_DETECTED, TARGET_HEALTH_CHANGED, Event, derive_dedupe_key
+from agtmux.domain.runtimes import TargetId
 from agtmux.domain.states import Source, State
 from agtmux.domain.timestamps import Timestamp
 from agtmux.engine.apply import Record, settle
@@ -71,6 +72,13 @@ class Reconciler:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._pause()):
                     await self._changed.wait()
+
+    async def health_changed(self, target_id: TargetId) -> None:
+        """Every pane of the target hears of it, by an event like any other."""
+        now = self._clock.now()
+        records = [record for key, record in self._world.records.items() if key[0] == target_id]
+        if records:
+            await self._ingest.submit(tuple(_due_event(record, TARGET_HEALTH_CHANGED, now) for record in records))
 
     async def _settle(self, keys: set[PaneKey], now: Timestamp) -> None:
         events = tuple(event for key in keys if (event := self._event(key, now)) is not None)
@@ -144,5 +152,6 @@ def _due_event(record: Record, event_type: str, now: Timestamp) -> Event:
         event_time=now,
         ingested_at=now,
         runtime_id=record.runtime.runtime_id,
-        if_state_version=version,
+        # A target's health is about whatever state its panes have by then.
+        if_state_version=None if event_type == TARGET_HEALTH_CHANGED else version,
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from agtmux.domain.events import Event
 from agtmux.domain.panes import Target, Topology
 from agtmux.domain.runtimes import RuntimeId, TargetId
+from agtmux.domain.states import Health
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +31,15 @@ class RemoveTarget:
 
 
 @dataclass(frozen=True, slots=True)
+class HealthChanged:
+    target_id: TargetId
+    health: Health
+
+
+@dataclass(frozen=True, slots=True)
 class ExpirePending:
     """Time has passed: events that waited too long for their runtime are let go."""
 
 
-Fact = Topology | AddTarget | RemoveTarget | ExpirePending
+Fact = Topology | AddTarget | RemoveTarget | HealthChanged | ExpirePending
 Submission = tuple[Event, ...] | Fact

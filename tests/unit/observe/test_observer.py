@@ -3,14 +3,11 @@
 import asyncio
 from pathlib import Path
 
-from agtmux.agents.registry import Registry
 from agtmux.domain.panes import HOST, Target, TargetKind
 from agtmux.domain.runtimes import TargetId
-from agtmux.observe.observer import Observer
 from agtmux.observe.submissions import AddTarget
-from unit.builders import Core, a_core, end
+from unit.builders import Core, a_core, an_observer_of, end
 
-REGISTRY = Registry.load()
 DEMO = Target(TargetId("demo"), TargetKind.LOCAL, tmux_socket="demo", is_ephemeral=True)
 
 
@@ -24,7 +21,7 @@ class NoServer:
 async def looked_at(core: Core, target: Target, *, is_known: bool) -> None:
     """One look at the target, or its end."""
     await core.ingest.submit(AddTarget(target))
-    observer = Observer(target, NoServer(), core.ingest, REGISTRY, core.clock, is_known=is_known)
+    observer = an_observer_of(core, target, NoServer(), is_known=is_known)
     task = asyncio.create_task(observer.run())
     look = asyncio.create_task(observer.has_looked.wait())
     try:

@@ -6,13 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from agtmux.agents.registry import Registry
 from agtmux.domain.panes import HOST
-from agtmux.observe.observer import Observer
 from agtmux.observe.reconciler import Reconciler
-from unit.builders import POLICY, Core, a_core, end
+from unit.builders import POLICY, Core, a_core, an_observer_of, end
 
-REGISTRY = Registry.load()
 LIMIT = 3.0
 
 
@@ -22,7 +19,7 @@ class NoServer:
 
 
 def an_observer(core: Core) -> tuple[asyncio.Task[None], Callable[[], None]]:
-    observer = Observer(core.world.targets[HOST], NoServer(), core.ingest, REGISTRY, core.clock)
+    observer = an_observer_of(core, core.world.targets[HOST], NoServer())
     return asyncio.create_task(observer.run()), observer.look_now
 
 
