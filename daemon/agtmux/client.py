@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 TIME_LIMIT: Final = 10.0
 _START_LIMIT: Final = 15.0
+_REPLACE_IT: Final = "if it stays so, end it with `agtmux down`, and the next command starts another"
 _LONGEST_LINE: Final = 65_536
 # How long another daemon may take to answer before it is tried again.
 _TURN: Final = 1.0
@@ -77,7 +78,7 @@ class Client:
         try:
             content = b"".join(answer.parts())
         except OSError as error:
-            raise self._unavailable(f"it did not answer ({error})") from None
+            raise self._unavailable(f"it did not answer ({error})", _REPLACE_IT) from None
         finally:
             answer.close()
         if answer.status >= 400:
@@ -95,7 +96,7 @@ class Client:
             connection.settimeout(time_limit)
         except OSError as error:
             connection.close()
-            raise self._unavailable(f"it did not answer ({error})") from None
+            raise self._unavailable(f"it did not answer ({error})", _REPLACE_IT) from None
         except AgtmuxError:
             connection.close()
             raise
@@ -123,10 +124,10 @@ class Client:
             raise
         return connection
 
-    def _unavailable(self, why: str) -> AgtmuxError:
+    def _unavailable(self, why: str, remedy: str = "start it with `agtmux up`") -> AgtmuxError:
         return AgtmuxError(
             ErrorCode.DAEMON_UNAVAILABLE,
-            f"no answer from agtmuxd on {self._path}: {why}; start it with `agtmux up`",
+            f"no answer from agtmuxd on {self._path}: {why}; {remedy}",
             {"socket": self._path},
         )
 

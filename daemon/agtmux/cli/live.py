@@ -92,15 +92,30 @@ def _own_screen() -> Generator[None, None, None]:
 
     terminal = sys.stdin.fileno()
     before = termios.tcgetattr(terminal)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    sys.stdout.write("\x1b[?1049h\x1b[?25l")
-    tty.setcbreak(terminal)
-    try:
-        yield
-    finally:
+
+    def enter() -> None:
+        sys.stdout.write("\x1b[?1049h\x1b[?25l")
+        sys.stdout.flush()
+        tty.setcbreak(terminal)
+
+    def leave() -> None:
         termios.tcsetattr(terminal, termios.TCSADRAIN, before)
         sys.stdout.write("\x1b[?25h\x1b[?1049l")
         sys.stdout.flush()
+
+    def rest(*_: object) -> None:
+        """Ctrl-Z: the shell gets its screen back, and we get ours when we are continued."""
+        leave()
+        os.kill(os.getpid(), signal.SIGSTOP)
+        enter()
+
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    signal.signal(signal.SIGTSTP, rest)
+    enter()
+    try:
+        yield
+    finally:
+        leave()
 
 
 def _draw(view: _View) -> None:

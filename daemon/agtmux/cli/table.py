@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Final, TextIO
 
+_READABLE: Final = 24
+_NARROWEST: Final = 8
 _STYLES: Final = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "magenta": "35"}
 
 
@@ -66,11 +68,19 @@ def draw(
     """The last column takes what is left; `styles` has one style a row."""
     widths = [max(display_width(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
     if width is not None:
-        widths[-1] = max(1, min(widths[-1], width - sum(widths[:-1]) - 2 * (len(widths) - 1)))
+        _share(widths, width - 2 * (len(widths) - 1))
     lines = [paint(_line(heads, widths, width), "bold", colour)]
     for number, row in enumerate(rows):
         lines.append(paint(_line(row, widths, width), styles[number] if styles else "", colour))
     return lines
+
+
+def _share(widths: list[int], room: int) -> None:
+    """Give the last column what is left. Where that is too little, the widest of the others give way first."""
+    wanted = min(widths[-1], _READABLE)
+    while sum(widths[:-1]) + wanted > room and max(widths[:-1]) > _NARROWEST:
+        widths[widths.index(max(widths[:-1]))] -= 1
+    widths[-1] = max(1, min(widths[-1], room - sum(widths[:-1])))
 
 
 def _line(cells: Sequence[str], widths: Sequence[int], width: int | None) -> str:
