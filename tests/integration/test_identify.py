@@ -100,6 +100,18 @@ def test_what_a_launcher_starts_after_a_while(home: Home, shell: str):
     becomes(home, shell, "copilot", "1.0.102")
 
 
+def test_a_script_that_becomes_the_agent_after_a_while(home: Home, shell: str):
+    """The same process, with another program in it: what was known of it no longer holds."""
+    go = home.folder / "go"
+    program = a_program(home.folder / "claude" / "versions" / "2.1.197")
+    type_in(home, shell, f"sh -c 'while [ ! -e {go} ]; do sleep 0.1; done; exec {program} 600'")
+    leaves_the_prompt(home, shell)
+    looks = home.health()["uptime_seconds"] + 3
+    wait_until(lambda: home.health()["uptime_seconds"] >= looks, "it to be known as what it was")
+    go.touch()
+    becomes(home, shell, "claude", "2.1.197")
+
+
 def test_an_agent_in_the_background_or_stopped_is_not_in_the_pane(home: Home, shell: str):
     program = a_program(home.folder / "claude")
     type_in(home, shell, f"{program} 600")

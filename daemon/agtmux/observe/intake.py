@@ -40,10 +40,10 @@ from agtmux.domain.timestamps import Timestamp, parse_timestamp
 MAX_EVENTS_PER_REQUEST: Final = 5_000
 _LONGEST_TEXT: Final = 16_384
 _MOST_TEXT: Final = 65_536
+_SERVER_PID: Final = re.compile(r"[0-9]{1,9}(?=,)")
 _LAST_WORD: Final = re.compile(r"\s\S*\Z")
 # An event of this type states a canonical state outright: `state.running`, `state.waiting_input`, …
 _STATE_PREFIX: Final = "state."
-_UNNAMED: Final = {State.UNKNOWN: Reason.UNSUPPORTED_SIGNAL.value}
 _RESERVED: Final = frozenset({STALE_DETECTED, TARGET_HEALTH_CHANGED, DEMOTION_DUE})
 
 _Id = Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
@@ -189,6 +189,7 @@ class Intake:
             # Not JSON, or cut short: what it would have told more exactly is missing.
             verdict = replace(verdict, confidence=verdict.confidence.lowered())
         server, _, rest = (facts.tmux or "").partition(",")
+        server_pid = _SERVER_PID.match(rest)
         redacted = _redacted(payload, size)
         return Event(
             event_id=_storable(facts.event_id),
@@ -200,7 +201,7 @@ class Intake:
             source_event_id=_storable(facts.event_id),
             target_id=self._find_target(server) if server else None,
             pane_id=None if pane_id is None else PaneId(pane_id),
-            server_pid=int(rest.partition(",")[0]) if rest.partition(",")[0].isdecimal() else None,
+            server_pid=int(server_pid[0]) if server_pid is not None else None,
             agent_type=facts.agent,
             raw_payload=redacted,
             verdict=verdict,

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 from agtmux.agents.registry import Registry
 from agtmux.clock import Clock
 from agtmux.domain.durations import SECOND
-from agtmux.domain.errors import AgtmuxError
+from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.health import HealthPolicy, HealthRecord
 from agtmux.domain.panes import Pane, SeenPane, Target, Topology
 from agtmux.domain.refs import is_pane_id
@@ -92,10 +92,7 @@ class Observer:
                     longest = _LONGEST_WITH_AGENTS
             except AgtmuxError as error:
                 self._must_report |= must_report
-                if self.error is None or self.error.message != error.message:
-                    _log.warning("cannot look at %s: %s", self._target.target_id, error.message)
-                self.error = error
-                await self._note_failure()
+                await self._complain(error)
             finally:
                 self.has_looked.set()
             pause = min(pause, longest)
@@ -112,11 +109,19 @@ class Observer:
             await self._on_health(self._target.target_id)
         self._health = health
 
-    async def _note_failure(self) -> None:
+    async def _complain(self, error: AgtmuxError) -> None:
+        name = self._target.target_id
+        if error.code is not ErrorCode.TARGET_UNREACHABLE:
+            # The store has refused, which says nothing about the target.
+            _log.warning("what %s looks like could not be written: %s", name, error.message)
+            return
+        if self.error is None or self.error.message != error.message:
+            _log.warning("cannot look at %s: %s", name, error.message)
+        self.error = error
         try:
             await self._note(self._health.failed(self._clock.now(), self._health_policy))
-        except AgtmuxError as error:
-            _log.warning("the health of %s could not be written: %s", self._target.target_id, error.message)
+        except AgtmuxError as refused:
+            _log.warning("the health of %s could not be written: %s", name, refused.message)
 
     async def _look(self) -> Topology:
         taken_at = self._clock.now()

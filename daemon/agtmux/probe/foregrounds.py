@@ -25,7 +25,6 @@ class _Pane:
 class Foregrounds:
     def __init__(self) -> None:
         self._panes: dict[int, _Pane] = {}
-        self._described: dict[tuple[int, float], dict[str, object]] = {}
 
     def look(self, commands: dict[int, str]) -> dict[int, list[dict[str, object]]]:
         """For each pane's process, given with the command tmux names, the facts of its foreground processes."""
@@ -41,20 +40,8 @@ class Foregrounds:
             if now >= pane.due:
                 if table is None:
                     table = processes.read_table()
-                pane.facts = [self._describe(process) for process in processes.foreground(table, pid)]
+                pane.facts = [processes.describe(process) for process in processes.foreground(table, pid)]
                 pane.due = now + pane.pause
                 pane.pause = min(pane.pause * 2, _LONGEST_PAUSE)
         self._panes = panes
-        if table is not None:
-            self._described = {key: facts for key, facts in self._described.items() if key[0] in table}
         return {pid: pane.facts for pid, pane in panes.items()}
-
-    def _describe(self, process: processes.Process) -> dict[str, object]:
-        # A process that has just been forked is still its parent's copy: it is known for good only a moment later.
-        key = (process.pid, process.started)
-        if key in self._described:
-            return self._described[key]
-        facts = processes.describe(process)
-        if time.time() - process.started > 1.0:
-            self._described[key] = facts
-        return facts

@@ -158,7 +158,8 @@ def test_a_spooled_record_from_the_future_counts_from_now() -> None:
 
 def test_a_hook_tells_which_tmux_server_it_is_from() -> None:
     assert take(tmux="/tmp/tmux-0/default,4711,3").server_pid == 4711
-    for odd in ("/tmp/tmux-0/default", "/tmp/tmux-0/default,x,3", "/tmp/tmux-0/default,,", None):
+    socket = "/tmp/tmux-0/default"
+    for odd in (socket, f"{socket},x,3", f"{socket},,", f"{socket},{'9' * 5_000},0", f"{socket},9999999999,0", None):
         assert take(tmux=odd).server_pid is None
 
 
