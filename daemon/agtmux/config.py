@@ -10,11 +10,13 @@ import msgspec
 from agtmux.domain.durations import format_duration, parse_duration
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.health import HealthPolicy
+from agtmux.domain.limits import Limits
 from agtmux.domain.states import State
 from agtmux.engine.transitions import Policy
 
 Duration = Annotated[str, msgspec.Meta(max_length=32)]
 _DEFAULT = Policy()
+_LIMITS = Limits()
 
 
 class StatesConfig(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -37,6 +39,15 @@ class HealthConfig(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     successes_to_ok: Annotated[int, msgspec.Meta(ge=1, le=100)] = 2
 
 
+class TargetsConfig(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """How long a target may take, and how soon one that failed is tried again."""
+
+    connect_timeout: Duration = format_duration(_LIMITS.connect)
+    command_timeout: Duration = format_duration(_LIMITS.command)
+    retry_after: tuple[Duration, ...] = tuple(map(format_duration, _LIMITS.retries))
+    longest_pause: Duration = format_duration(_LIMITS.longest_pause)
+
+
 class RetentionConfig(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     payload: Duration = "7d"
     metadata: Duration = "14d"
@@ -51,6 +62,7 @@ class LogConfig(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 class Config(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     states: StatesConfig = StatesConfig()
     health: HealthConfig = HealthConfig()
+    targets: TargetsConfig = TargetsConfig()
     retention: RetentionConfig = RetentionConfig()
     log: LogConfig = LogConfig()
 
@@ -75,6 +87,14 @@ class Config(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
             successes_to_ok=self.health.successes_to_ok,
         )
 
+    def limits(self) -> Limits:
+        return Limits(
+            connect=parse_duration(self.targets.connect_timeout),
+            command=parse_duration(self.targets.command_timeout),
+            retries=tuple(parse_duration(pause) for pause in self.targets.retry_after),
+            longest_pause=parse_duration(self.targets.longest_pause),
+        )
+
 
 def load_config(path: Path) -> Config:
     """The user's settings over the defaults; no file means the defaults."""
@@ -97,5 +117,6 @@ def load_config(path: Path) -> Config:
 def _check_durations(config: Config) -> None:
     config.policy()
     config.health_policy()
+    config.limits()
     for duration in (config.retention.payload, config.retention.metadata):
         parse_duration(duration)

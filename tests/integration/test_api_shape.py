@@ -104,7 +104,10 @@ def test_targets_are_refused_in_the_one_shape(home: Home):
     cases = [
         ("POST", "/v1/targets", {"name": "no/name"}, 400, "E_USAGE"),
         ("POST", "/v1/targets", {"name": "x" * 65}, 400, "E_USAGE"),
-        ("POST", "/v1/targets", {"name": "vm", "kind": "ssh"}, 400, "E_UNSUPPORTED"),
+        ("POST", "/v1/targets", {"name": "vm", "kind": "ssh"}, 400, "E_USAGE"),
+        ("POST", "/v1/targets", {"name": "vm", "kind": "ssh", "ssh_target": "-oProxyCommand=x"}, 400, "E_USAGE"),
+        ("POST", "/v1/targets", {"name": "vm", "kind": "carrier pigeon"}, 400, "E_USAGE"),
+        ("POST", "/v1/targets", {"name": "vm", "ssh_target": "vm"}, 400, "E_USAGE"),
         ("POST", "/v1/targets", {"name": "vm", "shoe_size": 1}, 400, "E_USAGE"),
         ("POST", "/v1/targets", {"name": "host", "tmux_socket": "other"}, 409, "E_TARGET_EXISTS"),
         ("DELETE", "/v1/targets/host", None, 400, "E_USAGE"),

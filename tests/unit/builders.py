@@ -15,6 +15,7 @@ from agtmux.clock import Clock
 from agtmux.domain.durations import SECOND
 from agtmux.domain.events import Attention, Event, Verdict
 from agtmux.domain.health import HealthPolicy
+from agtmux.domain.limits import Limits
 from agtmux.domain.panes import HOST, Pane, SeenPane, Target, TargetKind, Topology
 from agtmux.domain.redact import Redacted
 from agtmux.domain.runtimes import BootId, Inhabitant, PaneId, PaneInstance, Runtime, TargetId, start_runtime
@@ -175,9 +176,11 @@ def an_observer_of(core: Core, target: Target, executor: Executor, *, is_known: 
         target,
         executor,
         core.ingest,
+        core.world,
         Registry.load(),
         core.clock,
         on_health=unheard,
         health_policy=HealthPolicy(),
+        limits=Limits(),
         is_known=is_known,
     )

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import PurePosixPath
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from agtmux.agents.hooks import HookRule, read_hook
 from agtmux.domain.events import Verdict
+from agtmux.domain.panes import ForegroundProcess
 from agtmux.domain.runtimes import NO_AGENT
 from agtmux.domain.states import Source
 
@@ -24,10 +25,20 @@ class ProcessRule(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     programs: list[str] = []
 
 
+class SessionFiles(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """Where an agent writes down what it is doing."""
+
+    folder: str
+    pattern: str
+    # 1 for files in the folders below.
+    depth: Literal[0, 1] = 0
+
+
 class AgentSheet(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     agent_type: Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
     name: str
     process: ProcessRule
+    session_files: SessionFiles | None = None
     hook: list[HookRule] = []
 
 
@@ -58,24 +69,31 @@ class Registry:
     def agent_types(self) -> list[str]:
         return list(self._sheets)
 
+    @property
+    def session_files(self) -> list[dict[str, Any]]:
+        """What a probe is told to watch, each under its agent's name."""
+        sheets = ((sheet.agent_type, sheet.session_files) for sheet in self._sheets.values())
+        return [{"name": name, **msgspec.to_builtins(files)} for name, files in sheets if files is not None]
+
     def knows(self, agent_type: str) -> bool:
         return agent_type in self._sheets
 
-    def identify(self, mark: str, command: str, foreground: Sequence[Mapping[str, Any]]) -> Identity:
+    def identify(self, mark: str, command: str, foreground: Sequence[ForegroundProcess]) -> Identity:
         """The agent in a pane: what the pane says of itself, else what runs in front there, outermost first."""
         for process in foreground:
             agent_type = self._who(process)
             if agent_type != NO_AGENT and mark in (agent_type, ""):
-                return Identity(agent_type, process["pid"], process["started"], process["version"] or None)
+                return Identity(agent_type, process.pid, process.started, process.version or None)
         # A mark is about the pane, whatever runs in it: outermost is the pane's own process.
-        outermost = foreground[0] if foreground else {"pid": None, "started": None}
         named = mark if mark in self._sheets else self._commands.get(command, NO_AGENT)
-        return Identity(named, outermost["pid"], outermost["started"])
+        if not foreground:
+            return Identity(named, None, None)
+        return Identity(named, foreground[0].pid, foreground[0].started)
 
-    def _who(self, process: Mapping[str, Any]) -> str:
-        if process["package"] in self._packages:
-            return self._packages[process["package"]]
-        words = [word for word in (process["executable"], process["script"], *process["argv"][:1]) if word]
+    def _who(self, process: ForegroundProcess) -> str:
+        if process.package in self._packages:
+            return self._packages[process.package]
+        words = [word for word in (process.executable, process.script, *process.argv[:1]) if word]
         for word in words:
             name = PurePosixPath(word).name.lstrip("-")
             agent_type = self._commands.get(name) or self._commands.get(name.partition(".")[0])

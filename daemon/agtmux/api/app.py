@@ -16,16 +16,18 @@ from starlette.types import Receive, Scope, Send
 
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.events import Event
+from agtmux.domain.panes import Target, TargetKind
+from agtmux.domain.runtimes import TargetId
 from agtmux.domain.timestamps import format_timestamp
 from agtmux.engine.apply import Outcome
 from agtmux.observe import rollups, views
 from agtmux.observe.filters import read_filters
+from agtmux.observe.intake import HOOK_TYPE
 from agtmux.observe.submissions import Receipt
 from agtmux.service import Service
 
 _log = logging.getLogger(__name__)
 
-HOOK_TYPE: Final = "application/vnd.agtmux.hook"
 MAX_BODY_BYTES: Final = 4 * 1024 * 1024
 _ENCODER: Final = msgspec.json.Encoder(enc_hook=str)
 _CURSOR: Final = re.compile(r"[0-9a-f]{32}:[0-9]{1,18}")
@@ -34,7 +36,8 @@ _HTTP_ERRORS: Final = {404: ErrorCode.NOT_FOUND, 405: ErrorCode.NOT_FOUND}
 
 class NewTarget(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     name: str
-    kind: str = "local"
+    kind: TargetKind = TargetKind.LOCAL
+    ssh_target: str = ""
     tmux_socket: str = ""
     ephemeral: bool = False
 
@@ -144,7 +147,7 @@ class _Api:
         filters = read_filters(query, service.world.targets.keys(), service.registry.agent_types)
         panes = views.pane_items(service.world, filters)
         requested = filters.targets(service.world.targets.keys())
-        errors = [error for error in service.target_errors() if error["target"] in requested]
+        errors = [error for error in service.fleet.errors() if error["target"] in requested]
         failed = {error["target"] for error in errors}
         return panes, self._envelope(
             {
@@ -162,15 +165,23 @@ class _Api:
             asked = msgspec.json.decode(await _body(request), type=NewTarget)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise AgtmuxError(ErrorCode.USAGE, f"the request cannot be read: {error}") from None
-        target = await self._service.add_target(asked.name, asked.kind, asked.tmux_socket, asked.ephemeral)
+        target = await self._service.fleet.add(
+            Target(
+                TargetId(asked.name),
+                asked.kind,
+                connection_ref=asked.ssh_target,
+                tmux_socket=asked.tmux_socket,
+                is_ephemeral=asked.ephemeral,
+            )
+        )
         return _json(self._envelope({"item": views.target_item(self._service.world, target)}))
 
     async def connect_target(self, request: Request) -> Response:
-        target = await self._service.connect_target(request.path_params["name"])
+        target = await self._service.fleet.connect(request.path_params["name"])
         return _json(self._envelope({"item": views.target_item(self._service.world, target)}))
 
     async def remove_target(self, request: Request) -> Response:
-        await self._service.remove_target(request.path_params["name"])
+        await self._service.fleet.remove(request.path_params["name"])
         return _json(self._envelope({"removed": request.path_params["name"]}))
 
     async def watch(self, request: Request) -> Response:

@@ -13,8 +13,10 @@ def configure(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="add|connect|list|remove")
     add = actions.add_parser("add", help="watch another tmux server")
     add.add_argument("name", help="letters, digits, . _ and -")
-    add.add_argument("--kind", choices=["local", "ssh"], default="local", help="where it runs (local)")
-    add.add_argument("--ssh-target", metavar="HOST", help="for --kind ssh: a host as ssh knows it")
+    add.add_argument("--kind", choices=["local", "ssh"], help="where it runs: local, or ssh if --ssh-target is given")
+    add.add_argument(
+        "--ssh-target", metavar="HOST", help="a host as ssh takes it: an alias, user@host (the name, with --kind ssh)"
+    )
     add.add_argument("--tmux-socket", metavar="S", default="", help="a -L name or a -S path; tmux's default otherwise")
     add_common(add)
     connect = actions.add_parser("connect", help="look at a target now and say how it is")
@@ -32,9 +34,10 @@ def run(options: Namespace) -> int:
 
 
 def _add(options: Namespace) -> int:
-    if options.kind == "ssh":
-        raise AgtmuxError(ErrorCode.UNSUPPORTED, "SSH targets are not there yet; --kind local is")
-    asked = {"name": options.name, "kind": options.kind, "tmux_socket": options.tmux_socket}
+    kind = options.kind or ("ssh" if options.ssh_target else "local")
+    # `target add vm1 --kind ssh`: the host is called like the target.
+    ssh_target = options.ssh_target or (options.name if kind == "ssh" else "")
+    asked = {"name": options.name, "kind": kind, "ssh_target": ssh_target, "tmux_socket": options.tmux_socket}
     answer = client(options).post("/v1/targets", asked)
     if options.json:
         print_json(answer)

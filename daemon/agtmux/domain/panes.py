@@ -43,6 +43,23 @@ class Pane:
     window_name: str
     title: str = ""
     cwd: str = ""
+    # The git branch of `cwd`, empty where there is none.
+    branch: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ForegroundProcess:
+    """A process in front in a pane, or what started it, as the system describes it."""
+
+    pid: int
+    # Seconds since the epoch, by the clock of its machine.
+    started: float
+    argv: tuple[str, ...]
+    executable: str
+    # What an interpreter was given to run, and the package it belongs to.
+    script: str = ""
+    package: str = ""
+    version: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,8 @@ from agtmux.domain.errors import AgtmuxError, ErrorCode
 
 _RUNTIME_ID = re.compile(r"[A-Za-z0-9._:-]{16,128}")
 _TARGET = re.compile(r"[A-Za-z0-9._-]+")
+# What is handed to ssh must not be taken for an option, and is shown to people who paste it.
+_SSH_TARGET = re.compile(r"[A-Za-z0-9_\[][A-Za-z0-9._@:/%\[\]+-]*")
 _WINDOW_ID = re.compile(r"@[0-9]+")
 _PANE_ID = re.compile(r"%[0-9]+")
 _SESSION_ENC = re.compile(r"(?:[A-Za-z0-9._~-]|%[0-9A-Fa-f]{2})+")
@@ -109,6 +111,10 @@ def decode_session(session_enc: str) -> str:
 
 def is_target_name(text: str) -> bool:
     return len(text) <= 64 and _TARGET.fullmatch(text) is not None
+
+
+def is_ssh_target(text: str) -> bool:
+    return len(text) <= 255 and _SSH_TARGET.fullmatch(text) is not None
 
 
 def is_pane_id(text: str) -> bool:

@@ -37,6 +37,8 @@ from agtmux.domain.runtimes import PaneId, RuntimeId, TargetId
 from agtmux.domain.states import EXTERNAL_SOURCES, Confidence, Reason, Source, State
 from agtmux.domain.timestamps import Timestamp, parse_timestamp
 
+# The content type of what `agtmux-hook` sends.
+HOOK_TYPE: Final = "application/vnd.agtmux.hook"
 MAX_EVENTS_PER_REQUEST: Final = 5_000
 _LONGEST_TEXT: Final = 16_384
 _MOST_TEXT: Final = 65_536

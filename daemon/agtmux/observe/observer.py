@@ -5,33 +5,39 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Final, Protocol
+import random
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Protocol
 
 from agtmux.agents.registry import Registry
 from agtmux.clock import Clock
 from agtmux.domain.durations import SECOND
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.health import HealthPolicy, HealthRecord
+from agtmux.domain.limits import Limits
 from agtmux.domain.panes import Pane, SeenPane, Target, Topology
-from agtmux.domain.refs import is_pane_id
 from agtmux.domain.runtimes import NO_AGENT, BootId, Inhabitant, PaneId, TargetId
+from agtmux.domain.states import State
 from agtmux.domain.timestamps import Timestamp
 from agtmux.observe.ingest import Ingest
+from agtmux.observe.pace import Pace
 from agtmux.observe.submissions import HealthChanged, RemoveTarget
+from agtmux.observe.world import World
+from agtmux.targets.executor import Sighting
+from agtmux.targets.messages import PaneRow
 
 _log = logging.getLogger(__name__)
 
-# Seconds between looks: soon after something moved, then ever more seldom, but never longer than it takes a person
-# to start an agent and wonder.
-_SOONEST: Final = 0.5
-_LONGEST_WITH_AGENTS: Final = 1.0
-_LONGEST_WITHOUT: Final = 5.0
-_SLOWER: Final = 1.5
+_BUSY = frozenset({State.RUNNING, State.WAITING_APPROVAL, State.WAITING_INPUT})
+# Clocks of two machines differ a little; runtimes and events are compared within seconds.
+_CLOCKS_AGREE = 2 * SECOND
+_JITTER = 0.2
 
 
 class Executor(Protocol):
-    async def snapshot(self) -> tuple[list[dict[str, str]], dict[int, list[dict[str, Any]]]]: ...
+    async def look(self, captures: list[str]) -> Sighting: ...
+
+    async def close(self) -> None: ...
 
 
 class Observer:
@@ -40,66 +46,125 @@ class Observer:
         target: Target,
         executor: Executor,
         ingest: Ingest,
+        world: World,
         registry: Registry,
         clock: Clock,
         *,
         on_health: Callable[[TargetId], Awaitable[None]],
         health_policy: HealthPolicy,
+        limits: Limits,
         is_known: bool = False,
     ) -> None:
         self._target = target
         self._executor = executor
         self._ingest = ingest
+        self._world = world
         self._registry = registry
         self._clock = clock
         self._on_health = on_health
         self._health_policy = health_policy
+        self._limits = limits
         self._health = HealthRecord(target.health)
+        self._failures = 0
+        self._pace = Pace()
         self._last: Topology | None = None
+        # By pane: what was said of it, and what was made of that.
+        self._seen: dict[str, tuple[PaneRow, SeenPane]] = {}
         self._wake = asyncio.Event()
+        self._has_stirred = False
+        self._rests = False
         self._must_report = True
+        self._askers: list[asyncio.Future[None]] = []
         # A target from an earlier daemon had its server then; if that is gone now, it went in between.
         self._seen_server = is_known
         self.error: AgtmuxError | None = None
         # Set once the target has been looked at, or could not be.
         self.has_looked = asyncio.Event()
+        # What the panes with agents show, as far as it was captured.
+        self.screens: dict[PaneId, str] = {}
 
     def look_now(self) -> None:
         """Somebody waits for what this target looks like: look at once, and say so even if nothing changed."""
         self._must_report = True
         self._wake.set()
 
+    def stirred(self) -> None:
+        """There may be something to see, or the line was cut: look as soon as the target has had its rest."""
+        self._has_stirred = True
+        if self._rests:
+            self._wake.set()
+
+    async def looked(self) -> None:
+        """Look now, and return when a look that began after this call is over."""
+        asked: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._askers.append(asked)
+        self.look_now()
+        await asked
+
     async def run(self) -> None:
-        pause = _SOONEST
-        while True:
-            self._wake.clear()
-            # Whoever asks from now on is not answered by the look that is about to begin.
-            must_report, self._must_report = self._must_report, False
-            longest = _LONGEST_WITHOUT
-            try:
-                topology = await self._look()
-                self.error = None
-                await self._note(self._health.succeeded(self._health_policy))
-                is_news = self._is_news(topology)
-                pause = _SOONEST if is_news else pause * _SLOWER
-                if self._is_gone(topology):
-                    await self._ingest.submit(RemoveTarget(self._target.target_id))
-                    return
-                if is_news or must_report:
-                    await self._ingest.submit(topology)
-                    self._last = topology
-                if any(seen.inhabitant.agent_type != NO_AGENT for seen in topology.panes):
-                    longest = _LONGEST_WITH_AGENTS
-            except AgtmuxError as error:
-                self._must_report |= must_report
-                await self._complain(error)
-            finally:
-                self.has_looked.set()
-            pause = min(pause, longest)
-            # Not wait_for: on Python 3.11 it loses a cancellation that comes in the moment it is woken.
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(pause):
-                    await self._wake.wait()
+        try:
+            while await self._look_once():
+                await self._rest()
+        finally:
+            await self._executor.close()
+
+    async def _look_once(self) -> bool:
+        """False when there is nothing to look at any more."""
+        self._wake.clear()
+        self._has_stirred = False
+        # Whoever asks from now on is not answered by the look that is about to begin.
+        must_report, self._must_report = self._must_report, False
+        askers, self._askers = self._askers, []
+        try:
+            topology, sighting = await self._look()
+            self.error = None
+            self._failures = 0
+            await self._note(self._health.succeeded(self._health_policy))
+            if self._is_gone(topology):
+                await self._ingest.submit(RemoveTarget(self._target.target_id))
+                return False
+            is_news = self._is_news(topology)
+            if is_news or must_report:
+                await self._ingest.submit(topology)
+                self._last = topology
+            self._pace.looked(
+                is_news=is_news or bool(sighting.screens),
+                is_busy=self._is_busy(),
+                has_agents=any(_has_agent(seen) for seen in topology.panes),
+                is_metered=sighting.is_metered,
+            )
+        except AgtmuxError as error:
+            self._must_report |= must_report
+            await self._complain(error)
+        finally:
+            self.has_looked.set()
+            for asked in askers:
+                if not asked.done():
+                    asked.set_result(None)
+        return True
+
+    async def _rest(self) -> None:
+        if self._failures:
+            # Many targets behind one line do not all come back in the same moment.
+            pause = self._limits.pause(self._failures) / SECOND
+            await self._woken_within(pause * random.uniform(1 - _JITTER, 1 + _JITTER))
+            return
+        spacing, longest = self._pace.spacing, self._pace.longest
+        if await self._woken_within(spacing) or self._has_stirred:
+            return
+        self._rests = True
+        try:
+            await self._woken_within(longest - spacing)
+        finally:
+            self._rests = False
+
+    async def _woken_within(self, seconds: float) -> bool:
+        # Not wait_for: on Python 3.11 it loses a cancellation that comes in the moment it is woken.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._wake.wait()
+                return True
+        return False
 
     async def _note(self, health: HealthRecord) -> None:
         """Make a change of health known; what the store refuses is tried again at the next look."""
@@ -118,15 +183,59 @@ class Observer:
         if self.error is None or self.error.message != error.message:
             _log.warning("cannot look at %s: %s", name, error.message)
         self.error = error
+        self._failures += 1
         try:
             await self._note(self._health.failed(self._clock.now(), self._health_policy))
         except AgtmuxError as refused:
             _log.warning("the health of %s could not be written: %s", name, refused.message)
 
-    async def _look(self) -> Topology:
+    async def _look(self) -> tuple[Topology, Sighting]:
         taken_at = self._clock.now()
-        rows, foregrounds = await self._executor.snapshot()
-        return read_snapshot(self._target.target_id, rows, foregrounds, taken_at, self._registry)
+        captures = [seen.pane.pane_id for _, seen in self._seen.values() if _has_agent(seen)]
+        sighting = await self._executor.look([str(pane_id) for pane_id in captures])
+        ahead = taken_at - int(sighting.now * SECOND)
+        self._read(sighting.panes.values(), ahead if abs(ahead) > _CLOCKS_AGREE else 0)
+        self.screens.update((PaneId(screen.pane_id), screen.text) for screen in sighting.screens)
+        for gone in [pane_id for pane_id in self.screens if pane_id not in sighting.panes]:
+            del self.screens[gone]
+        boot_id = BootId(sighting.server) if sighting.server else None
+        seen = tuple(seen for _, seen in self._seen.values())
+        return Topology(self._target.target_id, taken_at, boot_id, seen), sighting
+
+    def _read(self, rows: Iterable[PaneRow], ahead: int) -> None:
+        """Who is in each pane; what has not changed is not asked again."""
+        before, self._seen = self._seen, {}
+        for row in rows:
+            known = before.get(row.pane_id)
+            is_same = known is not None and known[0] == row
+            self._seen[row.pane_id] = known if known and is_same else (row, self._seen_pane(row, ahead))
+
+    def _seen_pane(self, row: PaneRow, ahead: int) -> SeenPane:
+        pane = Pane(
+            target_id=self._target.target_id,
+            pane_id=PaneId(row.pane_id),
+            session_name=row.session_name,
+            window_id=row.window_id,
+            window_name=row.window_name,
+            title=row.title,
+            cwd=row.cwd,
+            branch=row.branch,
+        )
+        return SeenPane(pane, self._inhabitant(row, ahead))
+
+    def _inhabitant(self, row: PaneRow, ahead: int) -> Inhabitant:
+        if row.pid is None:
+            return Inhabitant(NO_AGENT, None, None)
+        who = self._registry.identify(row.mark, row.command, row.foreground)
+        if who.agent_type == NO_AGENT:
+            # Whatever a shell runs, the pane's inhabitant is the shell: commands come and go.
+            return Inhabitant(NO_AGENT, row.pid, None)
+        started_at = None if who.started is None else Timestamp(int(who.started * SECOND) + ahead)
+        return Inhabitant(who.agent_type, who.pid if who.pid is not None else row.pid, started_at, who.version)
+
+    def _is_busy(self) -> bool:
+        name = self._target.target_id
+        return any(key[0] == name and record.row.state in _BUSY for key, record in self._world.records.items())
 
     def _is_gone(self, topology: Topology) -> bool:
         """Whether the target was one of passage and has lost its server."""
@@ -141,51 +250,5 @@ class Observer:
         )
 
 
-def read_snapshot(
-    target_id: TargetId,
-    rows: list[dict[str, str]],
-    foregrounds: Mapping[int, Sequence[Mapping[str, Any]]],
-    taken_at: Timestamp,
-    registry: Registry,
-) -> Topology:
-    """tmux's answer as values; a pane that cannot be read is left out, and the rest stays."""
-    panes: dict[str, SeenPane] = {}
-    boot_id = None
-    for row in rows:
-        pane_id = row["pane_id"]
-        if not is_pane_id(pane_id):
-            continue
-        boot_id = BootId(f"{row['pid']}-{row['start_time']}")
-        pid = int(row["pane_pid"]) if row["pane_pid"].isdigit() else None
-        if row["pane_dead"] == "1" or pid is None:
-            inhabitant = Inhabitant(NO_AGENT, None, None)
-        else:
-            inhabitant = _inhabitant(row, pid, foregrounds.get(pid, ()), registry)
-        # A pane linked into several sessions is listed once for each: the first is as good as any.
-        panes.setdefault(
-            pane_id,
-            SeenPane(
-                Pane(
-                    target_id=target_id,
-                    pane_id=PaneId(pane_id),
-                    session_name=row["session_name"],
-                    window_id=row["window_id"],
-                    window_name=row["window_name"],
-                    title=row["pane_title"],
-                    cwd=row["pane_current_path"],
-                ),
-                inhabitant,
-            ),
-        )
-    return Topology(target_id, taken_at, boot_id, tuple(panes.values()))
-
-
-def _inhabitant(
-    row: Mapping[str, str], pid: int, foreground: Sequence[Mapping[str, Any]], registry: Registry
-) -> Inhabitant:
-    who = registry.identify(row["@agtmux_agent"], row["pane_current_command"], foreground)
-    if who.agent_type == NO_AGENT:
-        # Whatever a shell runs, the pane's inhabitant is the shell: commands come and go.
-        return Inhabitant(NO_AGENT, pid, None)
-    started_at = None if who.started is None else Timestamp(int(who.started * SECOND))
-    return Inhabitant(who.agent_type, who.pid if who.pid is not None else pid, started_at, who.version)
+def _has_agent(seen: SeenPane) -> bool:
+    return seen.inhabitant.agent_type != NO_AGENT

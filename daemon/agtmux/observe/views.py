@@ -54,6 +54,8 @@ class PaneItem(msgspec.Struct, frozen=True):
 class TargetItem(msgspec.Struct, frozen=True):
     name: str
     kind: str
+    # As ssh takes it; None for a local one.
+    ssh_target: str | None
     tmux_socket: str
     health: str
     is_default: bool
@@ -88,7 +90,7 @@ def pane_item(world: World, key: PaneKey) -> PaneItem | None:
         updated_at=format_timestamp(row.updated_at),
         title=pane.title,
         cwd=pane.cwd,
-        branch=None,
+        branch=pane.branch or None,
         attention=_attention(row.attention),
     )
 
@@ -120,6 +122,7 @@ def target_item(world: World, target: Target) -> TargetItem:
     return TargetItem(
         name=target.target_id,
         kind=target.kind.value,
+        ssh_target=target.connection_ref or None,
         tmux_socket=target.tmux_socket,
         health=target.health.value,
         is_default=target.is_default,

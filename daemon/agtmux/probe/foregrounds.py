@@ -29,19 +29,18 @@ class Foregrounds:
     def look(self, commands: dict[int, str]) -> dict[int, list[dict[str, object]]]:
         """For each pane's process, given with the command tmux names, the facts of its foreground processes."""
         now = time.monotonic()
-        table: dict[int, processes.Process] | None = None
         panes: dict[int, _Pane] = {}
         for pid, command in commands.items():
             sign = (command, processes.foreground_group(pid))
             pane = self._panes.get(pid)
-            if pane is None or pane.sign != sign:
-                pane = _Pane(sign)
-            panes[pid] = pane
-            if now >= pane.due:
-                if table is None:
-                    table = processes.read_table()
-                pane.facts = [processes.describe(process) for process in processes.foreground(table, pid)]
-                pane.due = now + pane.pause
+            panes[pid] = pane if pane is not None and pane.sign == sign else _Pane(sign)
+        due = {pid: pane for pid, pane in panes.items() if now >= pane.due}
+        if due:
+            family = processes.Family(processes.read_table())
+            for pid, pane in due.items():
+                pane.facts = [processes.describe(process) for process in family.foreground(pid)]
+                # Whole multiples, so that panes fall due together and share the table of processes.
+                pane.due = (now // pane.pause + 1) * pane.pause
                 pane.pause = min(pane.pause * 2, _LONGEST_PAUSE)
         self._panes = panes
         return {pid: pane.facts for pid, pane in panes.items()}

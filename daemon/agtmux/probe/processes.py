@@ -38,36 +38,42 @@ def foreground_group(pane_pid: int) -> int | None:
     return process.tpgid if process is not None else None
 
 
-def foreground(table: dict[int, Process], pane_pid: int) -> list[Process]:
-    """What runs in front in that pane and what it was started by, outermost first.
+class Family:
+    """A table of processes with who started whom."""
 
-    Jobs in the background, stopped ones included, have groups of their own on the same terminal and started nothing
-    that is in front. What runs on a terminal of its own below a foreground process, as under sudo, belongs to it. An
-    agent that lends the terminal to an editor is still there, above it.
-    """
-    shell = table.get(pane_pid)
-    if shell is None:
-        return []
-    children: dict[int, list[Process]] = {}
-    for process in table.values():
-        children.setdefault(process.ppid, []).append(process)
-    order: list[Process] = []
-    front: set[int] = set()
-    waiting = [(shell, False)]
-    while waiting and len(order) < _MOST_BELOW:
-        process, below = waiting.pop(0)
-        order.append(process)
-        in_front = process.tty == shell.tty and process.pgid == shell.tpgid
-        elsewhere = process.tty != shell.tty
-        if in_front or (below and process.tty not in (shell.tty, 0, "?", "??", "-")):
-            front.add(process.pid)
-        for child in sorted(children.get(process.pid, ()), key=lambda each: each.pid):
-            waiting.append((child, in_front or (below and elsewhere)))
-    for pid in list(front):
-        while pid != pane_pid and pid in table:
-            pid = table[pid].ppid
-            front.add(pid)
-    return [process for process in order if process.pid in front][:_MOST_PROCESSES]
+    def __init__(self, table: dict[int, Process]) -> None:
+        self._table = table
+        self._children: dict[int, list[Process]] = {}
+        for pid in sorted(table):
+            self._children.setdefault(table[pid].ppid, []).append(table[pid])
+
+    def foreground(self, pane_pid: int) -> list[Process]:
+        """What runs in front in that pane and what it was started by, outermost first.
+
+        Jobs in the background, stopped ones included, have groups of their own on the same terminal and started
+        nothing that is in front. What runs on a terminal of its own below a foreground process, as under sudo, belongs
+        to it. An agent that lends the terminal to an editor is still there, above it.
+        """
+        shell = self._table.get(pane_pid)
+        if shell is None:
+            return []
+        order: list[Process] = []
+        front: set[int] = set()
+        waiting = [(shell, False)]
+        while waiting and len(order) < _MOST_BELOW:
+            process, below = waiting.pop(0)
+            order.append(process)
+            in_front = process.tty == shell.tty and process.pgid == shell.tpgid
+            elsewhere = process.tty != shell.tty
+            if in_front or (below and process.tty not in (shell.tty, 0, "?", "??", "-")):
+                front.add(process.pid)
+            for child in self._children.get(process.pid, ()):
+                waiting.append((child, in_front or (below and elsewhere)))
+        for pid in list(front):
+            while pid != pane_pid and pid in self._table:
+                pid = self._table[pid].ppid
+                front.add(pid)
+        return [process for process in order if process.pid in front][:_MOST_PROCESSES]
 
 
 def describe(process: Process) -> dict[str, object]:

@@ -14,7 +14,11 @@ import subprocess
 MINIMUM_VERSION = (3, 3)
 # launchd gives a process neither Homebrew's nor MacPorts' directories.
 _ELSEWHERE = "/opt/homebrew/bin:/usr/local/bin:/opt/local/bin:/usr/bin:/bin"
-_TIME_LIMIT = 5.0
+# Less than whoever asked waits for the answer, so that it is told why there is none.
+_TIME_LIMIT = 4.0
+# A client hands its command to the server in one message of 16 KiB.
+_LONGEST_COMMAND = 12_000
+_LONGEST_SCREEN = 200_000
 
 _FIELDS = (
     "pid",
@@ -24,6 +28,7 @@ _FIELDS = (
     "pane_dead",
     "window_id",
     "@agtmux_agent",
+    "@agtmux_wake",
     "pane_current_command",
     "session_name",
     "window_name",
@@ -62,41 +67,94 @@ def socket_path(tmux_socket: str) -> str:
     return os.path.realpath(os.path.join(base, "tmux-%d" % os.getuid(), tmux_socket or "default"))
 
 
-def snapshot(tmux: str, tmux_socket: str) -> list[dict[str, str]]:
-    """One row a pane; empty when no server is running."""
+def command(tmux: str, tmux_socket: str, words: list[str]) -> list[str]:
+    return [tmux, "-u", *server_arguments(tmux_socket), *words]
+
+
+def environment() -> dict[str, str]:
+    kept = {key: value for key, value in os.environ.items() if key not in ("TMUX", "TMUX_PANE", "LC_ALL")}
+    # Its complaints are read; `-u` sees to the rest.
+    kept["LC_MESSAGES"] = "C"
+    return kept
+
+
+def snapshot(tmux: str, tmux_socket: str, captures: dict[str, int]) -> tuple[list[dict[str, str]], dict[str, str]]:
+    """One row a pane, empty when no server is running; and the screens of those of `captures` whose window has shown
+    anything since the given second. One process for all of it, unless there are a hundred panes to capture."""
     # A path may hold tabs and newlines. Nothing holds a word that was made up just now.
     mark = "<%s>" % os.urandom(8).hex()
     row_format = mark.join("#{%s}" % name for name in _FIELDS) + mark + "."
-    command = [tmux, "-u", *server_arguments(tmux_socket), "list-panes", "-a", "-F", row_format]
-    environment = {key: value for key, value in os.environ.items() if key not in ("TMUX", "TMUX_PANE", "LC_ALL")}
-    # Its complaints are read; `-u` sees to the rest.
-    environment["LC_MESSAGES"] = "C"
+    words = ["list-panes", "-a", "-F", row_format, ";", "display-message", "-p", mark + "!"]
+    first, *more = _chains(words, captures, mark)
+    status, said, complaint = _ask(tmux, tmux_socket, first)
+    listed, ended, rest = said.partition(mark + "!\n")
+    if not ended:
+        if any(sign in complaint for sign in _NO_SERVER):
+            return [], {}
+        raise TmuxError("tmux refused: %s" % (complaint[:200] or "exit status %d" % status))
+    for chain in more:
+        rest += _ask(tmux, tmux_socket, chain)[1]
+    return _rows(listed, mark), _screens(rest, mark)
+
+
+def _chains(words: list[str], captures: dict[str, int], mark: str) -> list[list[str]]:
+    """The first command with as many captures behind it as one may carry, and further ones for the others."""
+    chains = [words]
+    length = sum(map(len, words))
+    for pane_id, since in captures.items():
+        # A pane that has gone ends a chain, except within if-shell. Activity has a resolution of one second.
+        part = [
+            ";",
+            "if-shell",
+            "-F",
+            "-t",
+            pane_id,
+            "#{e|>=:#{window_activity},%d}" % since,
+            # Without its sign: display-message would take it for a part of the time.
+            "display-message -p '%s%s' ; capture-pane -p -e -t %s" % (mark, pane_id[1:], pane_id),
+        ]
+        length += sum(map(len, part)) + len(part)
+        if length > _LONGEST_COMMAND:
+            chains.append([])
+            length = sum(map(len, part)) + len(part)
+        chains[-1] += part if chains[-1] else part[1:]
+    return chains
+
+
+def _ask(tmux: str, tmux_socket: str, words: list[str]) -> tuple[int, str, str]:
     try:
         done = subprocess.run(
-            command,
+            command(tmux, tmux_socket, words),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=environment,
+            env=environment(),
             timeout=_TIME_LIMIT,
         )
     except subprocess.TimeoutExpired:
         raise TmuxError("tmux did not answer within %d seconds" % _TIME_LIMIT) from None
     except OSError as error:
         raise TmuxError("tmux cannot be run: %s" % error.strerror) from None
-    if done.returncode != 0:
-        complaint = done.stderr.decode("utf-8", "replace").strip()
-        if any(sign in complaint for sign in _NO_SERVER):
-            return []
-        raise TmuxError("tmux refused: %s" % (complaint[:200] or "exit status %d" % done.returncode))
+    return done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace").strip()
+
+
+def _rows(listed: str, mark: str) -> list[dict[str, str]]:
     rows = []
-    for row in done.stdout.decode("utf-8", "replace").split(mark + ".\n"):
+    for row in listed.split(mark + ".\n"):
         parts = row.split(mark)
         if len(parts) == len(_FIELDS):
             rows.append(dict(zip(_FIELDS, parts)))
         elif row:
             raise TmuxError("tmux's answer cannot be read: %d fields in %r" % (len(parts), row[:80]))
     return rows
+
+
+def _screens(said: str, mark: str) -> dict[str, str]:
+    screens = {}
+    for part in said.split(mark)[1:]:
+        number, _, screen = part.partition("\n")
+        screens["%" + number] = screen[:_LONGEST_SCREEN]
+    return screens
 
 
 def check_version(tmux: str) -> None:

@@ -1,40 +1,29 @@
-"""A tmux server on this machine."""
+"""A probe in a thread of the daemon, for the tmux servers of this machine."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+import logging
+import socket
+import threading
 
-from agtmux.domain.errors import AgtmuxError, ErrorCode
-from agtmux.domain.panes import Target
-from agtmux.probe import tmux
-from agtmux.probe.foregrounds import Foregrounds
+from agtmux.probe.serve import serve
+from agtmux.targets.link import Line
 
-PaneRow = dict[str, str]
+_log = logging.getLogger(__name__)
 
 
-class LocalExecutor:
-    """Looks at one tmux server: its panes, and what runs in front in each."""
+async def open_local() -> Line:
+    ours, theirs = socket.socketpair()
+    threading.Thread(target=_run, args=(theirs,), name="probe", daemon=True).start()
+    reader, writer = await asyncio.open_connection(sock=ours)
+    return Line(reader.read, writer.write, writer.close)
 
-    def __init__(self, target: Target) -> None:
-        self._target = target
-        self._tmux: str | None = None
-        self._foregrounds = Foregrounds()
 
-    async def snapshot(self) -> tuple[list[PaneRow], dict[int, list[dict[str, Any]]]]:
-        """The panes, and by the process of each what runs in its foreground."""
-        try:
-            return await asyncio.to_thread(self._look)
-        except tmux.TmuxError as error:
-            raise AgtmuxError(
-                ErrorCode.TARGET_UNREACHABLE, f"{self._target.target_id}: {error}", {"target": self._target.target_id}
-            ) from None
-
-    def _look(self) -> tuple[list[PaneRow], dict[int, list[dict[str, Any]]]]:
-        if self._tmux is None:
-            found = tmux.find_tmux()
-            tmux.check_version(found)
-            self._tmux = found
-        rows = tmux.snapshot(self._tmux, self._target.tmux_socket)
-        alive = (row for row in rows if row["pane_pid"].isdigit() and row["pane_dead"] != "1")
-        return rows, self._foregrounds.look({int(row["pane_pid"]): row["pane_current_command"] for row in alive})
+def _run(end: socket.socket) -> None:
+    try:
+        with end:
+            serve(end.fileno(), end.fileno())
+    except Exception:
+        # The other end notices that nobody speaks any more, and starts another.
+        _log.exception("the probe failed")

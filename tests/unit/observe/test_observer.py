@@ -6,6 +6,7 @@ from pathlib import Path
 from agtmux.domain.panes import HOST, Target, TargetKind
 from agtmux.domain.runtimes import TargetId
 from agtmux.observe.submissions import AddTarget
+from agtmux.targets.executor import Sighting
 from unit.builders import Core, a_core, an_observer_of, end
 
 DEMO = Target(TargetId("demo"), TargetKind.LOCAL, tmux_socket="demo", is_ephemeral=True)
@@ -14,8 +15,11 @@ DEMO = Target(TargetId("demo"), TargetKind.LOCAL, tmux_socket="demo", is_ephemer
 class NoServer:
     """A target whose tmux server is not there."""
 
-    async def snapshot(self):
-        return [], {}
+    async def look(self, captures):
+        return Sighting("", 0.0, {}, [], is_metered=False)
+
+    async def close(self):
+        pass
 
 
 async def looked_at(core: Core, target: Target, *, is_known: bool) -> None:

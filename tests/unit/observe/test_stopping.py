@@ -8,14 +8,18 @@ import pytest
 
 from agtmux.domain.panes import HOST
 from agtmux.observe.reconciler import Reconciler
+from agtmux.targets.executor import Sighting
 from unit.builders import POLICY, Core, a_core, an_observer_of, end
 
 LIMIT = 3.0
 
 
 class NoServer:
-    async def snapshot(self):
-        return [], {}
+    async def look(self, captures):
+        return Sighting("", 0.0, {}, [], is_metered=False)
+
+    async def close(self):
+        pass
 
 
 def an_observer(core: Core) -> tuple[asyncio.Task[None], Callable[[], None]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agtmux.probe import processes
-from agtmux.probe.processes import Process, describe, foreground
+from agtmux.probe.processes import Family, Process, describe
 
 TTY, OTHER_TTY = 34816, 34817
 
@@ -17,7 +17,7 @@ def a_process(pid: int, ppid: int, pgid: int, *, in_front: int = 0, tty: int | s
 
 
 def pids(*table: Process, pane: int = 10) -> list[int]:
-    return [process.pid for process in foreground({process.pid: process for process in table}, pane)]
+    return [process.pid for process in Family({process.pid: process for process in table}).foreground(pane)]
 
 
 def test_a_shell_at_its_prompt_is_alone():

@@ -216,6 +216,7 @@ async def test_what_an_earlier_daemon_wrote_moves_the_clock_on(tmp_path: Path) -
 
 FROZEN = {
     1: "b9d466cbae7ea44d82fae313da2cb3485de429ff028d2def70798dd49450b948",
+    2: "1cd0a4c0f8a371e205300f26e0fd7d42299b4ad1e4f3b394cb91760e75693407",
 }
 
 

@@ -1,0 +1,279 @@
+"""The targets that are watched: one observer with one probe each, here or at the end of an SSH connection.
+
+What a target's probe reports is about that target, or about another tmux server of the same account on the same
+machine. It can say nothing about any other, and ask for nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from agtmux.agents.registry import Registry
+from agtmux.clock import Clock
+from agtmux.domain.errors import AgtmuxError, ErrorCode
+from agtmux.domain.events import Event
+from agtmux.domain.health import HealthPolicy
+from agtmux.domain.limits import Limits
+from agtmux.domain.panes import HOST, Target, TargetKind
+from agtmux.domain.refs import is_ssh_target, is_target_name
+from agtmux.domain.runtimes import TargetId
+from agtmux.observe.ingest import Ingest
+from agtmux.observe.intake import HOOK_TYPE, Intake
+from agtmux.observe.observer import Observer
+from agtmux.observe.submissions import AddTarget, RemoveTarget
+from agtmux.observe.supervisor import Supervisor
+from agtmux.observe.world import World
+from agtmux.probe import tmux
+from agtmux.targets.executor import ProbeExecutor
+from agtmux.targets.link import Line
+from agtmux.targets.local import open_local
+from agtmux.targets.messages import Hook, Notice, SessionFile, Stirred, refused
+
+_log = logging.getLogger(__name__)
+
+_FIRST_LOOK: Final = 2.0
+# A connection, a probe that starts, and a look.
+_CONNECT_LIMIT: Final = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Watch:
+    target: Target
+    executor: ProbeExecutor
+    observer: Observer
+    task: asyncio.Task[None]
+
+
+class Fleet:
+    def __init__(
+        self,
+        world: World,
+        ingest: Ingest,
+        registry: Registry,
+        clock: Clock,
+        supervisor: Supervisor,
+        *,
+        on_events: Callable[[list[Event]], Awaitable[object]],
+        on_refusal: Callable[[AgtmuxError], None],
+        on_health: Callable[[TargetId], Awaitable[None]],
+        health_policy: HealthPolicy,
+        limits: Limits,
+    ) -> None:
+        self._world = world
+        self._ingest = ingest
+        self._registry = registry
+        self._clock = clock
+        self._supervisor = supervisor
+        self._on_events = on_events
+        self._on_refusal = on_refusal
+        self._on_health = on_health
+        self._health_policy = health_policy
+        self._limits = limits
+        self._watches: dict[TargetId, _Watch] = {}
+        # Of this machine's tmux servers, to the target that watches each.
+        self._sockets: dict[str, TargetId] = {}
+        self._changing = asyncio.Lock()
+
+    async def start(self) -> None:
+        """All that are known. Whoever started the daemon to ask it wants to know what is there."""
+        if HOST not in self._world.targets:
+            await self._ingest.submit(AddTarget(Target(HOST, TargetKind.LOCAL, is_default=True)))
+        for target in self._world.targets.values():
+            self._watch(target, is_known=True)
+        looks = [asyncio.create_task(watch.observer.has_looked.wait()) for watch in self._watches.values()]
+        _, late = await asyncio.wait(looks, timeout=_FIRST_LOOK)
+        for look in late:
+            look.cancel()
+
+    async def add(self, target: Target) -> Target:
+        _check(target)
+        async with self._changing:
+            existing = self._world.targets.get(target.target_id)
+            if existing is not None:
+                if _place(existing) == _place(target):
+                    return existing
+                raise AgtmuxError(
+                    ErrorCode.TARGET_EXISTS, f"a target {target.target_id} exists already; remove it first"
+                )
+            for other in self._world.targets.values():
+                if _place(other) == _place(target):
+                    raise AgtmuxError(
+                        ErrorCode.TARGET_EXISTS, f"that tmux server is watched already, as {other.target_id}"
+                    )
+            await self._ingest.submit(AddTarget(target))
+            self._watch(target)
+        return target
+
+    async def remove(self, name: str) -> None:
+        target_id = TargetId(name)
+        async with self._changing:
+            if target_id not in self._world.targets:
+                raise _not_found(name)
+            if target_id == HOST:
+                raise AgtmuxError(ErrorCode.USAGE, "the target host is built in and cannot be removed")
+            await self._ingest.submit(RemoveTarget(target_id))
+            # Only now: had the store refused, the target would still have to be looked at.
+            if (watch := self._watches.get(target_id)) is not None:
+                watch.task.cancel()
+                await asyncio.gather(watch.task, return_exceptions=True)
+
+    async def connect(self, name: str) -> Target:
+        """Look at the target now; raises what keeps it from being looked at."""
+        watch = self._watches.get(TargetId(name))
+        if watch is None:
+            raise _not_found(name)
+        try:
+            async with asyncio.timeout(_CONNECT_LIMIT):
+                await watch.observer.looked()
+        except TimeoutError:
+            raise AgtmuxError(
+                ErrorCode.TARGET_UNREACHABLE, f"{name} did not answer within {_CONNECT_LIMIT:.0f} seconds"
+            ) from None
+        if watch.observer.error is not None:
+            raise watch.observer.error
+        return self._world.targets.get(watch.target.target_id, watch.target)
+
+    def look_at(self, target_id: TargetId) -> None:
+        if target_id in self._watches:
+            self._watches[target_id].observer.look_now()
+
+    def errors(self) -> list[dict[str, Any]]:
+        """What keeps a target from being looked at, one entry for each that is."""
+        return [
+            {"target": target_id, "code": str(watch.observer.error.code), "message": watch.observer.error.message}
+            for target_id, watch in sorted(self._watches.items())
+            if watch.observer.error is not None
+        ]
+
+    def local_target_at(self, socket_path: str) -> TargetId | None:
+        """Which target watches the tmux server at that socket of this machine."""
+        if "\0" in socket_path:
+            return None
+        return self._sockets.get(os.path.realpath(socket_path))
+
+    def _watch(self, target: Target, *, is_known: bool = False) -> None:
+        is_ssh = target.kind is TargetKind.SSH
+        executor = ProbeExecutor(
+            target,
+            partial(_open_ssh, target.connection_ref, self._limits) if is_ssh else open_local,
+            limits=self._limits,
+            # The daemon has a door of its own for the hooks of this machine, and one probe sees its files.
+            hooks=is_ssh,
+            session_files=self._registry.session_files if is_ssh or target.target_id == HOST else [],
+            on_notice=lambda notice: self._hear(target, notice),
+            on_refusal=lambda error: self._refuse(target, error),
+            on_end=lambda: observer.stirred(),
+        )
+        observer = Observer(
+            target,
+            executor,
+            self._ingest,
+            self._world,
+            self._registry,
+            self._clock,
+            on_health=self._on_health,
+            health_policy=self._health_policy,
+            limits=self._limits,
+            is_known=is_known,
+        )
+        task = self._supervisor.spawn(observer.run, f"observer-{target.target_id}")
+        task.add_done_callback(lambda ended: self._watched(target.target_id, ended))
+        self._watches[target.target_id] = _Watch(target, executor, observer, task)
+        self._find_sockets()
+
+    def _watched(self, target_id: TargetId, task: asyncio.Task[None]) -> None:
+        """Removed, or gone by itself as a target of passage does."""
+        if target_id in self._watches and self._watches[target_id].task is task:
+            del self._watches[target_id]
+            self._find_sockets()
+
+    def _find_sockets(self) -> None:
+        local = (watch.target for watch in self._watches.values() if watch.target.kind is TargetKind.LOCAL)
+        self._sockets = {tmux.socket_path(target.tmux_socket): target.target_id for target in local}
+
+    async def _hear(self, target: Target, notice: Notice) -> None:
+        watch = self._watches.get(target.target_id)
+        if watch is None:
+            return
+        if isinstance(notice, Hook):
+            await self._take(target, notice)
+        elif isinstance(notice, Stirred | SessionFile):
+            watch.observer.stirred()
+
+    async def _take(self, target: Target, hook: Hook) -> None:
+        try:
+            events = self._read(target, hook)
+            await self._on_events(events)
+        except AgtmuxError as error:
+            self._refuse(target, error)
+
+    def _read(self, target: Target, hook: Hook) -> list[Event]:
+        """What a target's hooks say; raises for the first event that is about anything but that target."""
+        intake = Intake(self._registry, self._clock, lambda socket: self._target_beside(target, socket))
+        if hook.type.startswith(HOOK_TYPE):
+            return [intake.hook(hook.body.encode())]
+        taken, _ = intake.envelopes(hook.body.encode())
+        events = []
+        for each in taken:
+            if isinstance(each, AgtmuxError):
+                raise each
+            if each.runtime_id is not None:
+                key = self._world.by_runtime.get(each.runtime_id)
+                whose = key[0] if key is not None else None
+            else:
+                whose = each.target_id
+            if whose != target.target_id:
+                raise refused("it reports about another target, or about a runtime that is not its own")
+            events.append(each)
+        return events
+
+    def _target_beside(self, target: Target, socket_path: str) -> TargetId:
+        """Which tmux server of that account a hook comes from: each has a target and a probe of its own."""
+        for watch in self._watches.values():
+            begun = watch.executor.begun
+            is_beside = watch.target.connection_ref == target.connection_ref
+            if is_beside and begun is not None and begun.socket == socket_path:
+                return watch.target.target_id
+        # The pid of the server, which the hook tells too, keeps it from being taken for this one's if it is not.
+        return target.target_id
+
+    def _refuse(self, target: Target, error: AgtmuxError) -> None:
+        _log.warning("refused what %s reports: %s", target.target_id, error.message)
+        self._on_refusal(error)
+
+
+async def _open_ssh(ssh_target: str, limits: Limits) -> Line:
+    # Takes a fifth of a second, and many have no such target.
+    from agtmux.targets.ssh import open_ssh
+
+    return await open_ssh(ssh_target, limits)
+
+
+def _check(target: Target) -> None:
+    name = target.target_id
+    if not is_target_name(name):
+        raise AgtmuxError(ErrorCode.USAGE, f"{name[:64]!r} is no target name; use letters, digits, . _ and -")
+    if target.kind is TargetKind.SSH and not is_ssh_target(target.connection_ref):
+        raise AgtmuxError(
+            ErrorCode.USAGE, f"{target.connection_ref[:64]!r} is no host as ssh takes it; give a host or user@host"
+        )
+    if target.kind is TargetKind.LOCAL and target.connection_ref:
+        raise AgtmuxError(ErrorCode.USAGE, "a local target has no ssh target; say --kind ssh if it is one")
+    if target.tmux_socket.startswith("-") or not target.tmux_socket.isprintable() or len(target.tmux_socket) > 1_024:
+        raise AgtmuxError(ErrorCode.USAGE, f"{target.tmux_socket[:64]!r} is no name and no path of a tmux socket")
+
+
+def _place(target: Target) -> tuple[str, str]:
+    if target.kind is TargetKind.LOCAL:
+        return "", tmux.socket_path(target.tmux_socket)
+    return target.connection_ref, target.tmux_socket
+
+
+def _not_found(name: str) -> AgtmuxError:
+    return AgtmuxError(ErrorCode.TARGET_NOT_FOUND, f"no target is called {name[:64]!r}")

@@ -1,0 +1,31 @@
+"""When to look at a target again. Pure: what a look brought goes in, seconds come out."""
+
+from __future__ import annotations
+
+from typing import Final
+
+# Soon after something moved, then ever more seldom.
+SOONEST: Final = 0.5
+_SLOWER: Final = 1.5
+# A person who has just started an agent, or answered one, is not left wondering.
+_LONGEST_WITH_AGENTS: Final = 1.0
+# Also how long a target may be silent before it is asked whether it is still there.
+LONGEST: Final = 5.0
+
+
+class Pace:
+    """`spacing` is how long to leave the target alone, `longest` how long it may rest when it says that it rests."""
+
+    def __init__(self) -> None:
+        self.spacing = SOONEST
+        self.longest = SOONEST
+
+    def looked(self, *, is_news: bool, is_busy: bool, has_agents: bool, is_metered: bool) -> None:
+        """`is_busy`: an agent runs or waits. `is_metered`: the probe says by itself when something may have changed."""
+        self.spacing = SOONEST if is_news or is_busy else min(self.spacing * _SLOWER, LONGEST)
+        if is_metered:
+            # It is left alone this long only when it does stir.
+            self.spacing = min(self.spacing, _LONGEST_WITH_AGENTS) if has_agents else self.spacing
+            self.longest = LONGEST
+        else:
+            self.longest = self.spacing

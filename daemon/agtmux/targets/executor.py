@@ -1,0 +1,124 @@
+"""How a target is looked at, wherever it is: a line to its probe, opened when needed, and what was seen on it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from agtmux.domain.durations import SECOND
+from agtmux.domain.errors import AgtmuxError
+from agtmux.domain.limits import Limits
+from agtmux.domain.panes import Target
+from agtmux.targets.link import Line, Link, unreachable
+from agtmux.targets.messages import MOST_PANES, Begun, Looked, Notice, PaneRow, Screen, refused
+
+_log = logging.getLogger(__name__)
+
+# A probe whose daemon is gone without a word, as when a route is dropped, ends by itself after this.
+_SILENCE: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A target as it is now."""
+
+    # Pid and start of the tmux server, empty when there is none.
+    server: str
+    # What its clock said.
+    now: float
+    panes: dict[str, PaneRow]
+    # Those that have changed since the last sighting.
+    screens: list[Screen]
+    # Whether the probe says so by itself when something may have changed.
+    is_metered: bool
+
+
+class ProbeExecutor:
+    """Looks at one tmux server through a probe beside it."""
+
+    def __init__(
+        self,
+        target: Target,
+        open_line: Callable[[], Awaitable[Line]],
+        *,
+        limits: Limits,
+        hooks: bool,
+        session_files: list[dict[str, Any]],
+        on_notice: Callable[[Notice], Awaitable[None]],
+        on_refusal: Callable[[AgtmuxError], None],
+        on_end: Callable[[], None],
+    ) -> None:
+        self._target = target
+        self._open_line = open_line
+        self._limits = limits
+        self._begin = {
+            "tmux_socket": target.tmux_socket,
+            "silence": _SILENCE,
+            "hooks": hooks,
+            "watch": session_files,
+        }
+        self._on_notice = on_notice
+        self._on_refusal = on_refusal
+        self._on_end = on_end
+        self._link: Link | None = None
+        self._panes: dict[str, PaneRow] = {}
+        # What the probe said of itself when the line was opened.
+        self.begun: Begun | None = None
+
+    async def look(self, captures: list[str]) -> Sighting:
+        """Raises AgtmuxError(E_TARGET_UNREACHABLE) if it cannot be looked at."""
+        try:
+            link = await self._connected()
+            return self._see(await self._asked(link, captures))
+        except AgtmuxError as error:
+            message = f"{self._target.target_id}: {error.message}"
+            raise AgtmuxError(error.code, message, {"target": self._target.target_id}) from None
+
+    async def close(self) -> None:
+        link, self._link = self._link, None
+        self._panes.clear()
+        if link is not None:
+            await link.close()
+
+    async def _connected(self) -> Link:
+        if self._link is not None and self._link.is_open:
+            return self._link
+        await self.close()
+        line = await self._open_line()
+        self._link = Link(line, on_notice=self._hear, on_refusal=self._on_refusal, on_end=self._on_end)
+        self._link.begin(self._begin)
+        return self._link
+
+    async def _asked(self, link: Link, captures: list[str]) -> Looked:
+        limit = self._limits.command / SECOND
+        try:
+            async with asyncio.timeout(limit):
+                return await link.look(captures)
+        except TimeoutError:
+            # What it would still say is about a look that nobody waits for.
+            await self.close()
+            raise unreachable(f"no answer within {limit:g} seconds") from None
+        except asyncio.CancelledError:
+            await self.close()
+            raise
+
+    async def _hear(self, notice: Notice) -> None:
+        if isinstance(notice, Begun):
+            self.begun = notice
+            for complaint in notice.complaints:
+                _log.warning("the probe of %s: %s", self._target.target_id, complaint)
+        await self._on_notice(notice)
+
+    def _see(self, looked: Looked) -> Sighting:
+        for pane_id in looked.gone:
+            self._panes.pop(pane_id, None)
+        self._panes.update((row.pane_id, row) for row in looked.panes)
+        if len(self._panes) > MOST_PANES or (self._panes and not looked.server):
+            error = refused("it tells of more panes than can be, or of panes without a server")
+            self._on_refusal(error)
+            raise unreachable(error.message)
+        screens = [screen for screen in looked.screens if screen.pane_id in self._panes]
+        return Sighting(looked.server, looked.now, dict(self._panes), screens, looked.is_metered)

@@ -1,0 +1,113 @@
+"""What a probe says, as types. A probe on a VM may say anything: what does not fit here is not taken."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+
+from agtmux.domain.errors import AgtmuxError, ErrorCode
+from agtmux.domain.panes import ForegroundProcess
+
+_Line = Annotated[str, msgspec.Meta(max_length=4_096)]
+_Word = Annotated[str, msgspec.Meta(max_length=512)]
+_PaneId = Annotated[str, msgspec.Meta(pattern=r"\A%[0-9]{1,18}\Z")]
+_Pid = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
+
+MOST_PANES = 5_000
+
+
+class PaneRow(msgspec.Struct, frozen=True):
+    pane_id: _PaneId
+    pid: _Pid | None
+    session_name: _Line
+    window_id: Annotated[str, msgspec.Meta(pattern=r"\A@[0-9]{1,18}\Z")]
+    window_name: _Line
+    title: _Line
+    cwd: _Line
+    branch: _Word
+    command: _Line
+    mark: _Line
+    foreground: Annotated[tuple[ForegroundProcess, ...], msgspec.Meta(max_length=64)]
+
+
+class Screen(msgspec.Struct, frozen=True):
+    pane_id: _PaneId
+    text: Annotated[str, msgspec.Meta(max_length=200_000)]
+
+
+class Looked(msgspec.Struct, frozen=True):
+    """What differs from the look before, on the same line."""
+
+    # Pid and start of the tmux server, empty when there is none.
+    server: Annotated[str, msgspec.Meta(pattern=r"\A([0-9]{1,10}-[0-9]{1,20})?\Z")]
+    # By the clock over there.
+    now: Annotated[float, msgspec.Meta(ge=0, le=2**40)]
+    panes: Annotated[list[PaneRow], msgspec.Meta(max_length=MOST_PANES)]
+    gone: Annotated[list[_PaneId], msgspec.Meta(max_length=MOST_PANES)]
+    screens: Annotated[list[Screen], msgspec.Meta(max_length=MOST_PANES)]
+    is_metered: bool
+
+
+class Begun(msgspec.Struct, frozen=True):
+    python: _Word
+    # Where the tmux server's socket is, over there.
+    socket: _Line
+    hooks: list[_Line]
+    complaints: list[_Line]
+
+
+class Hook(msgspec.Struct, frozen=True):
+    type: _Line
+    body: str
+
+
+class SessionFile(msgspec.Struct, frozen=True):
+    name: _Word
+    path: _Line
+    gone: bool
+    text: Annotated[str, msgspec.Meta(max_length=200_000)]
+
+
+class Stirred(msgspec.Struct, frozen=True):
+    """There may be something to see."""
+
+
+Notice = Begun | Hook | SessionFile | Stirred
+_NOTICES: dict[str, type[Notice]] = {"begun": Begun, "hook": Hook, "file": SessionFile, "stirred": Stirred}
+
+
+class Reply(msgspec.Struct, frozen=True):
+    id: int
+    looked: Looked | None = None
+    failed: str | None = None
+
+
+class _Said(msgspec.Struct, frozen=True):
+    notice: str | None = None
+
+
+_SAID = msgspec.json.Decoder(_Said)
+_REPLY = msgspec.json.Decoder(Reply)
+
+
+def read(frame: bytes) -> Reply | Notice:
+    """Raises AgtmuxError for what no probe of ours would say."""
+    try:
+        said = _SAID.decode(frame)
+        if said.notice is not None:
+            kind = _NOTICES.get(said.notice)
+            if kind is None:
+                raise refused(f"it asks for {said.notice[:40]!r}, and a target may only report")
+            notice: Notice = msgspec.json.decode(frame, type=kind)
+            return notice
+        reply = _REPLY.decode(frame)
+        if (reply.looked is None) == (reply.failed is None):
+            raise refused("it said something that is neither an answer nor a report")
+        return reply
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise refused(f"it said something that cannot be read: {str(error)[:200]}") from None
+
+
+def refused(what: str, **details: Any) -> AgtmuxError:
+    return AgtmuxError(ErrorCode.FORBIDDEN, f"what this target says is not taken: {what}", details)
