@@ -207,7 +207,7 @@ class Observer:
         before, self._seen = self._seen, {}
         for row in rows:
             known = before.get(row.pane_id)
-            is_same = known is not None and known[0] == row
+            is_same = known is not None and (known[0] is row or known[0] == row)
             self._seen[row.pane_id] = known if known and is_same else (row, self._seen_pane(row, ahead))
 
     def _seen_pane(self, row: PaneRow, ahead: int) -> SeenPane:

@@ -13,6 +13,7 @@ ends with its line, or when nobody has said anything for too long.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import selectors
 import sys
@@ -24,12 +25,15 @@ from agtmux.probe.frames import Frames, decode, encode
 from agtmux.probe.hook_socket import HookSocket, places
 from agtmux.probe.looks import Looker
 from agtmux.probe.wake import Wake
-from agtmux.probe.watching import Watcher, read_tail
+from agtmux.probe.watching import Scanner, Watcher, read_tail
 
 # How soon something that happened is noticed.
 _ATTENTION = 0.25
-# Unlike folders that the system tells us about, these have to be looked at.
+# Folders that the system does not tell us about, or that are not there yet, have to be looked at.
 _FOLDERS_EVERY = 5.0
+# At the start only what somebody may still be at.
+_OLDEST_FILE = 12 * 3600
+_LONGEST_TEXT = 16 * 1024
 
 
 class Line:
@@ -52,13 +56,16 @@ class Probe:
         self._tmux_socket = str(begin["tmux_socket"])
         self._silence = float(str(begin["silence"]))
         self._looker = Looker(self._tmux_socket)
-        self._watcher = Watcher(list(begin["watch"]))  # type: ignore[call-overload]
+        rules = begin["watch"]
+        # A user may have no more than 128 watches of the system's kind, and most probes have nothing to watch.
+        self._watcher = Watcher(rules) if isinstance(rules, list) and rules else Watcher([], Scanner())
         self._wake = Wake()
         self._hooks: list[HookSocket] = []
         self._complaints: list[str] = []
         # Nobody is told twice that there is something to see.
         self._is_armed = False
         self._folders_due = 0.0
+        self._has_seen_folders = False
         if begin["hooks"]:
             self._open_hooks()
 
@@ -116,10 +123,17 @@ class Probe:
             self._is_armed = False
             self._line.send({"notice": "stirred"})
         if self._watcher.fileno() in ready or time.monotonic() >= self._folders_due:
-            self._folders_due = time.monotonic() + _FOLDERS_EVERY
-            for change in self._watcher.changes():
-                text = "" if change["gone"] else read_tail(str(change["path"]))
+            self._tell_files()
+
+    def _tell_files(self) -> None:
+        for change in self._watcher.changes():
+            path = str(change["path"])
+            if self._has_seen_folders or _is_recent(path):
+                text = "" if change["gone"] else read_tail(path, _LONGEST_TEXT)
                 self._line.send({"notice": "file", "text": text, **change})
+        self._has_seen_folders = True
+        pause = math.inf if self._watcher.is_told_all() else _FOLDERS_EVERY
+        self._folders_due = time.monotonic() + pause
 
     def _open_hooks(self) -> None:
         for path in places(dict(os.environ)):
@@ -130,6 +144,13 @@ class Probe:
 
     def _hand_on(self, kind: str, body: str) -> None:
         self._line.send({"notice": "hook", "type": kind, "body": body})
+
+
+def _is_recent(path: str) -> bool:
+    try:
+        return time.time() - os.stat(path).st_mtime < _OLDEST_FILE
+    except OSError:
+        return False
 
 
 def _ready(descriptors: tuple[int | None, ...], limit: float) -> set[int]:

@@ -58,16 +58,16 @@ class Link:
         """Raises AgtmuxError when there is no answer, or the answer is that it cannot look."""
         if self._ended is not None:
             raise self._ended
-        self._asked += 1
+        number = self._asked = self._asked + 1
         answer: asyncio.Future[Looked] = asyncio.get_running_loop().create_future()
-        self._waiting[self._asked] = answer
+        self._waiting[number] = answer
         try:
-            self._line.write(encode({"do": "look", "id": self._asked, "captures": captures}))
+            self._line.write(encode({"do": "look", "id": number, "captures": captures}))
             return await answer
         except OSError as error:
             raise unreachable(f"the line is cut: {error}") from None
         finally:
-            self._waiting.pop(self._asked, None)
+            del self._waiting[number]
 
     async def close(self) -> None:
         self._end(unreachable("the line was closed"))

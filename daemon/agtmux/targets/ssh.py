@@ -25,6 +25,8 @@ from agtmux.targets.bootstrap import COMMAND, program
 from agtmux.targets.link import Line, unreachable
 
 _KEEP_ALIVE: Final = 15
+# It tells at length of every step; what went wrong, we tell ourselves.
+asyncssh.set_log_level("ERROR")
 # What a login shell may say before the probe does.
 _MOST_NOISE: Final = 65_536
 _MOST_JUMPS: Final = 8
