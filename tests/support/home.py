@@ -124,8 +124,8 @@ class Home:
 
     def spawn(self, *command: str | Path, env: dict[str, str] | None = None, **options: Any) -> subprocess.Popen[str]:
         """A process that goes on, and is killed at the latest with this home."""
-        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        child = subprocess.Popen(list(command), env=self.env | (env or {}), text=True, **pipes | options)
+        usual = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        child = subprocess.Popen(list(command), env=self.env | (env or {}), **usual | options)
         self._children.append(child)
         return child
 

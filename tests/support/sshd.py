@@ -15,9 +15,9 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from support.home import PATIENCE, wait_until
+from support.processes import Process, processes, read_text, send, with_descendants
 
 # It starts itself again for each connection, by an absolute path, and is often not in an ordinary user's PATH.
 SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/local/sbin:/usr/sbin") or "/usr/sbin/sshd"
@@ -53,49 +53,6 @@ Host {vm.name}
     IdentitiesOnly yes
     UserKnownHostsFile {folder}/known_hosts
 """
-
-
-class Process(NamedTuple):
-    parent: int
-    state: str
-    name: str
-
-
-def processes() -> dict[int, Process]:
-    """All that live, by process id. A zombie does not."""
-    found = {}
-    for entry in Path("/proc").glob("[0-9]*"):
-        # The name stands in brackets and may hold any character, brackets too.
-        start, _, rest = _read(f"{entry}/stat").rpartition(") ")
-        if rest:
-            found[int(entry.name)] = Process(int(rest.split()[1]), rest[0], start.partition("(")[2])
-    if not found:
-        listing = subprocess.run(["ps", "-axo", "pid=,ppid=,stat=,comm="], capture_output=True, text=True, check=True)
-        for pid, parent, state, name in (line.split(maxsplit=3) for line in listing.stdout.splitlines()):
-            found[int(pid)] = Process(int(parent), state[0], Path(name).name)
-    return {pid: process for pid, process in found.items() if process.state not in "ZX"}
-
-
-def _with_descendants(pids: set[int], table: dict[int, Process]) -> set[int]:
-    found: set[int] = set()
-    while pids:
-        found |= pids
-        pids = {pid for pid, process in table.items() if process.parent in pids} - found
-    return found & table.keys()
-
-
-def _read(path: str) -> str:
-    """Empty when its process has just ended or is another user's."""
-    try:
-        return Path(path).read_text("utf-8", "replace")
-    except OSError:
-        return ""
-
-
-def _send(number: int, pids: set[int]) -> None:
-    for pid in pids:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, number)
 
 
 def _make_key(path: Path) -> str:
@@ -185,7 +142,7 @@ class Sshd:
         if self._listener is not None:
             # At a standstill first, or one could fork while the others are killed.
             self.freeze()
-            _send(signal.SIGKILL, self._tree(processes()))
+            send(signal.SIGKILL, self._tree(processes()))
             self._listener.wait(PATIENCE)
             self._listener = None
             self.thaw()
@@ -197,18 +154,18 @@ class Sshd:
             table = processes()
             # Looked at again, because one may have forked before the signal reached it.
             awake = {pid for pid in self._tree(table) | self._strays(table) if table[pid].state not in "Tt"}
-            _send(signal.SIGSTOP, awake)
+            send(signal.SIGSTOP, awake)
             return not awake
 
         wait_until(all_stand, f"a standstill of {self.name}")
 
     def thaw(self) -> None:
-        _send(signal.SIGCONT, self._tree(processes()) | self._strays(processes()))
+        send(signal.SIGCONT, self._tree(processes()) | self._strays(processes()))
 
     def cut(self) -> None:
         """Ends the connections there are. What runs in them is left to notice."""
         sessions = set(self.session_pids())
-        _send(signal.SIGKILL, sessions)
+        send(signal.SIGKILL, sessions)
         wait_until(lambda: sessions.isdisjoint(self.session_pids()), f"the end of the sessions of {self.name}")
 
     def session_pids(self) -> list[int]:
@@ -225,7 +182,7 @@ class Sshd:
 
         def all_are_gone() -> bool:
             residents = self._residents(processes())
-            _send(signal.SIGKILL, residents)
+            send(signal.SIGKILL, residents)
             return not residents
 
         wait_until(all_are_gone, f"the end of all processes of {self.name}")
@@ -256,9 +213,10 @@ class Sshd:
         is left out. What runs in a live session is among them; the session's own sshd is not: see `session_pids`."""
         strays = sorted(self._strays(processes()))
         # Each network has a list of its own, and a stray may be in another one than this process.
-        bound = {line.split()[-1] for pid in ("self", *strays) for line in _read(f"/proc/{pid}/net/unix").splitlines()}
+        lists = [read_text(f"/proc/{pid}/net/unix") for pid in ("self", *strays)]
+        bound = {line.split()[-1] for text in lists for line in text.splitlines()}
         found = {
-            "processes": [f"{pid} {_read(f'/proc/{pid}/cmdline')}".replace("\0", " ").rstrip() for pid in strays],
+            "processes": [f"{pid} {read_text(f'/proc/{pid}/cmdline')}".replace("\0", " ").rstrip() for pid in strays],
             "files": sorted(self._files() - self._at_start),
             "sockets": sorted(self._inside(bound)),
         }
@@ -284,78 +242,15 @@ class Sshd:
     # Its processes
 
     def _tree(self, table: dict[int, Process]) -> set[int]:
-        return _with_descendants({self._listener.pid}, table) if self._listener else set()
+        return with_descendants({self._listener.pid}, table) if self._listener else set()
 
     def _residents(self, table: dict[int, Process]) -> set[int]:
         """Those with the home of this VM: every session's and every pane's."""
         mark = f"HOME={self.home}"
-        return {pid for pid in table if mark in _read(f"/proc/{pid}/environ").split("\0")}
+        return {pid for pid in table if mark in read_text(f"/proc/{pid}/environ").split("\0")}
 
     def _strays(self, table: dict[int, Process]) -> set[int]:
         """Of those, the ones that are not tmux's."""
         residents = self._residents(table)
         servers = {pid for pid in residents if table[pid].name.startswith("tmux: server")}
-        return residents - _with_descendants(servers, table)
-
-
-def why_no_namespaces() -> str:
-    """Why nobody can make a network namespace here. Empty if that works."""
-    if not (shutil.which("unshare") and shutil.which("ip")):
-        return "there is no unshare or no ip"
-    trial = "unshare --net ip link add near type veth peer name far"
-    done = subprocess.run(trial.split(), capture_output=True, text=True, timeout=PATIENCE)
-    return f"{trial}: {done.stderr.strip()}" if done.returncode else ""
-
-
-class NamespacedSshd(Sshd):
-    """A VM with a network of its own, at the end of a line that can go dead without a word. Needs root and Linux.
-
-    What connects to it must end first: once the line is gone, the kernel would look for its address elsewhere.
-    """
-
-    def __init__(self, name: str, folder: Path) -> None:
-        super().__init__(name, folder)
-        # The name of a namespace can be had but once, which settles who has the addresses too.
-        numbers = random.SystemRandom().sample(range(1, 255), 254)
-        number = next(it for it in numbers if _ip(f"netns add agtmux-{it}").returncode == 0)
-        self.namespace = space = f"agtmux-{number}"
-        self.line = line = f"agtmux{number}"
-        self._around = ["ip", "netns", "exec", space]
-        self.address, self.port = f"10.231.{number}.2", 2222
-        far_end = f"02:a6:00:00:00:{number:02x}"
-        try:
-            for words in (
-                f"link add {line} type veth peer name line address {far_end} netns {space}",
-                f"addr add 10.231.{number}.1/24 dev {line}",
-                f"link set {line} up",
-                # Known for good: if it had to be asked for, a dead line would soon mean "no route to host".
-                f"neigh replace {self.address} lladdr {far_end} dev {line} nud permanent",
-                f"-n {space} addr add {self.address}/24 dev line",
-                f"-n {space} link set line up",
-                f"-n {space} link set lo up",
-            ):
-                _ip(words).check_returncode()
-        except BaseException:
-            self._remove_network()
-            raise
-
-    def drop_route(self) -> None:
-        """From now on packets vanish, both ways, and nobody is told."""
-        _ip(f"-n {self.namespace} link set line down").check_returncode()
-
-    def restore_route(self) -> None:
-        _ip(f"-n {self.namespace} link set line up").check_returncode()
-
-    def close(self) -> None:
-        try:
-            super().close()
-        finally:
-            self._remove_network()
-
-    def _remove_network(self) -> None:
-        _ip(f"link delete {self.line}")
-        _ip(f"netns delete {self.namespace}")
-
-
-def _ip(words: str) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(["ip", *words.split()], timeout=PATIENCE)
+        return residents - with_descendants(servers, table)

@@ -108,11 +108,14 @@ class Looker:
         return rows
 
     def _since(self, pane_id: str) -> int:
-        return self._captured[pane_id][0] if pane_id in self._captured else 0
+        # Not 0, which is what the activity of a pane that is not there amounts to.
+        return self._captured[pane_id][0] if pane_id in self._captured else 1
 
     def _changed_screens(self, screens: dict[str, str], second: int, wanted: dict[str, int]) -> list[dict[str, object]]:
         changed: list[dict[str, object]] = []
         for pane_id, text in screens.items():
+            if pane_id not in self._rows:
+                continue
             if pane_id not in self._captured or self._captured[pane_id][1] != text:
                 changed.append({"pane_id": pane_id, "text": text})
             self._captured[pane_id] = (second, text)
