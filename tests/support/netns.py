@@ -33,7 +33,7 @@ class NamespacedSshd(Sshd):
         number = next(it for it in numbers if _ip(f"netns add agtmux-{it}").returncode == 0)
         self.namespace = space = f"agtmux-{number}"
         self.line = line = f"agtmux{number}"
-        self._around = ["ip", "netns", "exec", space]
+        self.around = ["ip", "netns", "exec", space]
         self.address, self.port = f"10.231.{number}.2", 2222
         far_end = f"02:a6:00:00:00:{number:02x}"
         try:

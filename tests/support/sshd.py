@@ -91,13 +91,15 @@ class Sshd:
         self.port = 0
         self._ports = ports or iter(random.SystemRandom().sample(PORTS, 100))
         self._tmux_sockets = folder / "tmux"
-        for place in (self.home, self._tmux_sockets):
+        self._programs = folder / "bin"
+        for place in (self.home, self._tmux_sockets, self._programs):
             place.mkdir(mode=0o700, parents=True)
         # Made now, so that it does not count as left there.
         (folder / "authorized_keys").touch()
         self.host_key = _make_key(folder / "host_key")
-        self.env = {"HOME": str(self.home), "TMUX_TMPDIR": str(self._tmux_sockets), "PATH": PATH}
-        self._around: list[str] = []
+        self.env = {"HOME": str(self.home), "TMUX_TMPDIR": str(self._tmux_sockets), "PATH": f"{self._programs}:{PATH}"}
+        # The words before sshd's own: what it runs in.
+        self.around: list[str] = []
         self._listener: subprocess.Popen[bytes] | None = None
         self._at_start: set[str] = set()
         self._has_pane = False
@@ -120,7 +122,7 @@ class Sshd:
         config.write_text(SSHD_CONFIG.format(vm=self, env=" ".join(f"{key}={it}" for key, it in self.env.items())))
         with self.log.open("ab") as log:
             before = log.tell()
-            command = [*self._around, SSHD, "-D", "-e", "-f", str(config)]
+            command = [*self.around, SSHD, "-D", "-e", "-f", str(config)]
             listener = subprocess.Popen(command, env={"PATH": PATH}, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         self._listener = listener
 
@@ -146,6 +148,12 @@ class Sshd:
             self._listener.wait(PATIENCE)
             self._listener = None
             self.thaw()
+
+    def restart(self, **env: str) -> None:
+        """With other variables for its sessions."""
+        self.stop()
+        self.env |= env
+        self.start()
 
     def freeze(self) -> None:
         """As a machine that hangs: sshd, its sessions and all they have started, but not the tmux server."""
@@ -205,6 +213,19 @@ class Sshd:
         if agent is not None:
             self.tmux("set-option", "-p", "-t", pane_id, "@agtmux_agent", agent)
         return pane_id
+
+    # What a test puts there
+
+    def install(self, name: str, text: str) -> Path:
+        """A program that its sessions find before any other of that name."""
+        program = self._programs / name
+        # Under another name first, as sshd may run it at any moment.
+        made = program.with_suffix(".new")
+        made.write_text(text)
+        made.chmod(0o755)
+        made.rename(program)
+        self.accept_files()
+        return program
 
     # What is left there
 

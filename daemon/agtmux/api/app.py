@@ -136,8 +136,7 @@ class _Api:
         return _json({**envelope, "group_by": group_by, "items": rollups.session_items(panes, group_by)})
 
     async def targets(self, request: Request) -> Response:
-        world = self._service.world
-        items = [views.target_item(world, target) for target in world.targets.values()]
+        items = [self._target_item(target) for target in self._service.world.targets.values()]
         return _json(self._envelope({"filters": {}, "summary": {"total": len(items)}, "items": items}))
 
     def _listing(self, request: Request, own: tuple[str, ...] = ()) -> tuple[list[views.PaneItem], dict[str, Any]]:
@@ -174,11 +173,14 @@ class _Api:
                 is_ephemeral=asked.ephemeral,
             )
         )
-        return _json(self._envelope({"item": views.target_item(self._service.world, target)}))
+        return _json(self._envelope({"item": self._target_item(target)}))
+
+    def _target_item(self, target: Target) -> views.TargetItem:
+        return views.target_item(self._service.world, target, self._service.fleet.error_of(target.target_id))
 
     async def connect_target(self, request: Request) -> Response:
         target = await self._service.fleet.connect(request.path_params["name"])
-        return _json(self._envelope({"item": views.target_item(self._service.world, target)}))
+        return _json(self._envelope({"item": self._target_item(target)}))
 
     async def remove_target(self, request: Request) -> Response:
         await self._service.fleet.remove(request.path_params["name"])

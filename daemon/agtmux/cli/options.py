@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from argparse import ArgumentParser, Namespace
 
-from agtmux.client import Client
+from agtmux.client import TIME_LIMIT, Client
 
 
 def add_common(parser: ArgumentParser) -> None:
@@ -17,8 +17,8 @@ def add_json(parser: ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON for programs instead of text for people")
 
 
-def client(options: Namespace) -> Client:
-    return Client(start=not getattr(options, "no_start", False))
+def client(options: Namespace, time_limit: float = TIME_LIMIT) -> Client:
+    return Client(start=not getattr(options, "no_start", False), time_limit=time_limit)
 
 
 def print_json(content: object) -> None:

@@ -8,6 +8,9 @@ from argparse import ArgumentParser, Namespace
 from agtmux.cli.options import add_common, client, print_json
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 
+# More than the daemon gives a target to be connected to and looked at.
+_CONNECT_LIMIT = 20.0
+
 
 def configure(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="add|connect|list|remove")
@@ -38,16 +41,22 @@ def _add(options: Namespace) -> int:
     # `target add vm1 --kind ssh`: the host is called like the target.
     ssh_target = options.ssh_target or (options.name if kind == "ssh" else "")
     asked = {"name": options.name, "kind": kind, "ssh_target": ssh_target, "tmux_socket": options.tmux_socket}
-    answer = client(options).post("/v1/targets", asked)
+    daemon = client(options, _CONNECT_LIMIT)
+    answer = daemon.post("/v1/targets", asked)
     if options.json:
         print_json(answer)
-    else:
-        print(f"{options.name} is watched")
+        return 0
+    try:
+        item = daemon.post(f"/v1/targets/{options.name}/connect", {})["item"]
+        print(f"{options.name} is watched, with {item['panes']} panes")
+    except AgtmuxError as error:
+        print(f"{options.name} is watched, but cannot be looked at yet; it is tried again and again")
+        print(f"agtmux: {error}", file=sys.stderr)
     return 0
 
 
 def _connect(options: Namespace) -> int:
-    answer = client(options).post(f"/v1/targets/{_checked(options.name)}/connect", {})
+    answer = client(options, _CONNECT_LIMIT).post(f"/v1/targets/{_checked(options.name)}/connect", {})
     if options.json:
         print_json(answer)
     else:
@@ -63,9 +72,17 @@ def _list(options: Namespace) -> int:
         return 0
     from agtmux.cli.table import draw, terminal_width, wants_colour
 
-    heads = ("NAME", "KIND", "HEALTH", "PANES", "TMUX SOCKET")
+    heads = ("NAME", "KIND", "HEALTH", "PANES", "HOST", "TMUX SOCKET", "")
     rows = [
-        (item["name"], item["kind"], item["health"], str(item["panes"]), item["tmux_socket"] or "default")
+        (
+            item["name"],
+            item["kind"],
+            item["health"],
+            str(item["panes"]),
+            item["ssh_target"] or "-",
+            item["tmux_socket"] or "default",
+            item["error"]["message"] if item["error"] else "",
+        )
         for item in listing["items"]
     ]
     print("\n".join(draw(heads, rows, colour=wants_colour(), width=terminal_width())))

@@ -12,7 +12,7 @@ import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from agtmux.agents.registry import Registry
 from agtmux.clock import Clock
@@ -143,13 +143,16 @@ class Fleet:
         if target_id in self._watches:
             self._watches[target_id].observer.look_now()
 
-    def errors(self) -> list[dict[str, Any]]:
-        """What keeps a target from being looked at, one entry for each that is."""
-        return [
-            {"target": target_id, "code": str(watch.observer.error.code), "message": watch.observer.error.message}
-            for target_id, watch in sorted(self._watches.items())
-            if watch.observer.error is not None
-        ]
+    def error_of(self, target_id: TargetId) -> dict[str, str] | None:
+        """What keeps a target from being looked at."""
+        watch = self._watches.get(target_id)
+        error = watch.observer.error if watch is not None else None
+        return None if error is None else {"code": str(error.code), "message": error.message}
+
+    def errors(self) -> list[dict[str, str]]:
+        """The same of all that have one."""
+        found = ((target_id, self.error_of(target_id)) for target_id in sorted(self._watches))
+        return [{"target": target_id, **error} for target_id, error in found if error is not None]
 
     def local_target_at(self, socket_path: str) -> TargetId | None:
         """Which target watches the tmux server at that socket of this machine."""

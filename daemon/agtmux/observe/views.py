@@ -60,6 +60,8 @@ class TargetItem(msgspec.Struct, frozen=True):
     health: str
     is_default: bool
     panes: int
+    # What keeps it from being looked at.
+    error: dict[str, str] | None
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -118,7 +120,7 @@ def summarise(items: Iterable[PaneItem]) -> Summary:
     )
 
 
-def target_item(world: World, target: Target) -> TargetItem:
+def target_item(world: World, target: Target, error: dict[str, str] | None) -> TargetItem:
     return TargetItem(
         name=target.target_id,
         kind=target.kind.value,
@@ -127,6 +129,7 @@ def target_item(world: World, target: Target) -> TargetItem:
         health=target.health.value,
         is_default=target.is_default,
         panes=sum(key[0] == target.target_id for key in world.panes),
+        error=error,
     )
 
 
