@@ -65,6 +65,7 @@ class Service:
             on_health=self._reconciler.health_changed,
             health_policy=config.health_policy(),
             limits=config.limits(),
+            policy=policy,
         )
         self.ingest.on_pending.append(self.fleet.look_at)
         self.intake = Intake(self.registry, clock, self.fleet.local_target_at)

@@ -25,7 +25,7 @@ def test_every_python_from_3_8_on_can_run_it(home: Home, python: str) -> None:
     pane = home.pane(command="echo hello; sleep 3600")
     probe = ProbeProcess(home, python, hooks=True, watch=[{"name": "x", "folder": "~", "pattern": "*.y", "depth": 0}])
     assert re.fullmatch(r"3\.\d+", probe.begun["python"])
-    assert probe.begun["complaints"] == []
+    assert probe.next_notice("door")["complaint"] == ""
     (row,) = probe.look()["looked"]["panes"]
     assert (row["pane_id"], row["session_name"], row["mark"]) == (pane, "work", "claude")
     wait_until(lambda: "hello" in probe.screens(pane).get(pane, ""), "the screen")
@@ -120,7 +120,7 @@ def test_tmux_itself_can_wake_it(home: Home) -> None:
     probe.look()
     for _ in range(3):
         home.tmux("wait-for", "-S", "agtmux-test")
-        probe.next_notice("stirred", 2)
+        probe.next_notice("woken", 2)
         probe.look()
     home.tmux("set-option", "-gu", "@agtmux_wake")
     probe.look()
@@ -154,7 +154,8 @@ def test_it_ends_and_leaves_nothing(home: Home, how: str) -> None:
     before = {path for path in home.folder.rglob("*") if not path.is_socket()}
     probe = ProbeProcess(home, hooks=True, silence=1 if how.startswith("nobody") else 600)
     probe.look()
-    assert probe.begun["hooks"] == [str(home.socket)]
+    assert probe.next_notice("door")["complaint"] == ""
+    assert home.socket.is_socket()
     if how == "its line ends":
         probe.process.stdin.close()
         probe.process.stdin = None
@@ -164,3 +165,29 @@ def test_it_ends_and_leaves_nothing(home: Home, how: str) -> None:
     assert {path for path in home.folder.rglob("*") if not path.is_socket()} == before
     assert not home.socket.exists()
     wait_until(lambda: home.tmux("list-clients") == "", "the end of its children")
+
+
+def test_it_takes_the_door_for_hooks_when_another_probe_leaves_it(home: Home) -> None:
+    first = ProbeProcess(home, hooks=True)
+    assert first.next_notice("door")["complaint"] == ""
+    second = ProbeProcess(home, hooks=True)
+    assert "another agtmux listens" in second.next_notice("door")["complaint"]
+    first.process.terminate()
+    assert second.next_notice("door")["complaint"] == ""
+    assert home.socket.is_socket()
+
+
+def test_names_that_are_no_text_are_told_all_the_same(home: Home) -> None:
+    folder = home.folder / "caf\udce9"
+    folder.mkdir()
+    shutil.copy(shutil.which("sleep") or "", folder / "sleep")
+    home.pane(command=f"exec '{home.folder}'/caf*/sleep 3600")
+    probe = ProbeProcess(home)
+
+    def is_told() -> bool:
+        answer = probe.look()
+        return any(
+            "sleep" in process["executable"] for row in answer["looked"]["panes"] for process in row["foreground"]
+        )
+
+    wait_until(is_told, "the program")

@@ -33,7 +33,7 @@ class ProbeProcess:
     def look(self, *captures: str) -> dict[str, Any]:
         """The answer to a look, as it is."""
         self._asked += 1
-        self._write(encode({"do": "look", "id": self._asked, "captures": list(captures)}))
+        self._write(encode({"do": "look", "id": self._asked, "captures": list(captures), "anew": [], "limit": 4.0}))
         return self._next(lambda message: message.get("id") == self._asked)
 
     def screens(self, *captures: str) -> dict[str, str]:

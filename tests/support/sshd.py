@@ -24,6 +24,8 @@ SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/local/sbin:
 TMUX = shutil.which("tmux") or "/usr/bin/tmux"
 # The folder of tmux last: it may hold much that a VM would not have.
 PATH = f"/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:{Path(TMUX).parent}"
+# The interpreter that a session finds when nothing is installed.
+PYTHON = shutil.which("python3", path=PATH) or "/usr/bin/python3"
 # Below the ports that the kernel hands out by itself, so that a VM finds its own free again when it restarts.
 PORTS = range(20_000, 32_000)
 
@@ -226,6 +228,11 @@ class Sshd:
         made.rename(program)
         self.accept_files()
         return program
+
+    def uninstall(self) -> None:
+        """Every program that was installed."""
+        for program in self._programs.iterdir():
+            program.unlink()
 
     # What is left there
 

@@ -182,5 +182,6 @@ def an_observer_of(core: Core, target: Target, executor: Executor, *, is_known: 
         on_health=unheard,
         health_policy=HealthPolicy(),
         limits=Limits(),
+        policy=POLICY,
         is_known=is_known,
     )

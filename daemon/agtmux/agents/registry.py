@@ -11,6 +11,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from agtmux.agents.hooks import HookRule, read_hook
+from agtmux.agents.install.sheet import HookSettings
+from agtmux.agents.screen.classify import Seen, classify
+from agtmux.agents.screen.rules import ScreenSheet
 from agtmux.domain.events import Verdict
 from agtmux.domain.panes import ForegroundProcess
 from agtmux.domain.runtimes import NO_AGENT
@@ -39,7 +42,9 @@ class AgentSheet(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     name: str
     process: ProcessRule
     session_files: SessionFiles | None = None
+    hooks: HookSettings | None = None
     hook: list[HookRule] = []
+    screen: ScreenSheet = ScreenSheet()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +108,14 @@ class Registry:
                 if place in word:
                     return agent_type
         return NO_AGENT
+
+    def read_screen(self, agent_type: str, text: str, *, title: str = "", command: str = "") -> Seen:
+        return classify(text, self._sheets[agent_type].screen, title=title, command=command)
+
+    def has_verified(self, agent_type: str, version: str | None) -> bool:
+        """Whether the screens of that version were looked at when the rules were made."""
+        verified = self._sheets[agent_type].screen.verified
+        return version is None or version in verified
 
     def read_hook(self, agent_type: str, event: str, payload: object) -> tuple[Source, Verdict | None]:
         return read_hook(self._sheets[agent_type].hook, event, payload)

@@ -176,7 +176,9 @@ class _Api:
         return _json(self._envelope({"item": self._target_item(target)}))
 
     def _target_item(self, target: Target) -> views.TargetItem:
-        return views.target_item(self._service.world, target, self._service.fleet.error_of(target.target_id))
+        fleet = self._service.fleet
+        error, warning = fleet.error_of(target.target_id), fleet.warning_of(target.target_id)
+        return views.target_item(self._service.world, target, error, warning)
 
     async def connect_target(self, request: Request) -> Response:
         target = await self._service.fleet.connect(request.path_params["name"])

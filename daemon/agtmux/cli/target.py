@@ -81,7 +81,7 @@ def _list(options: Namespace) -> int:
             str(item["panes"]),
             item["ssh_target"] or "-",
             item["tmux_socket"] or "default",
-            item["error"]["message"] if item["error"] else "",
+            item["error"]["message"] if item["error"] else item["warning"] or "",
         )
         for item in listing["items"]
     ]

@@ -58,7 +58,8 @@ class Policy:
     # between them. Further apart, the later one has overtaken the earlier.
     same_moment: int = 1 * SECOND
     told_ttl: dict[State, int] = field(default_factory=_told_ttl)
-    seen_ttl: int = 30 * SECOND
+    # What is seen is looked at again and again, and says so when it changes; this is for when nobody looks any more.
+    seen_ttl: int = 600 * SECOND
     # How often a sighting must be repeated before it overrules what was told.
     sightings_to_overrule: int = 2
     bind_window: int = 5 * SECOND

@@ -34,7 +34,7 @@ from agtmux.store import tables
 from agtmux.store.tables import InboxEntry
 from agtmux.store.writer import Transaction
 
-# A flood of events for panes that nobody has seen must not hold up those of the others.
+# Of one target: a flood of events for panes that nobody has seen must not hold up those of the others.
 _MOST_PENDING: Final = 2_000
 
 
@@ -65,6 +65,12 @@ class Batch:
         self._settle()
         self._write()
         return results
+
+    def _has_room(self, event: Event) -> bool:
+        pending = self._draft.pending
+        if len(pending) < _MOST_PENDING:
+            return True
+        return sum(each.target_id == event.target_id for each in pending.values()) < _MOST_PENDING
 
     def _take_fact(self, fact: Fact) -> None:
         match fact:
@@ -155,7 +161,7 @@ class Batch:
             runtime_id = binding.runtime.runtime_id
             draft.inbox[event.event_id] = InboxEntry(event, "bound", runtime_id)
             return binding.runtime, Receipt(event.event_id, "bound", runtime_id)
-        may_wait = event.event_id in draft.pending or len(draft.pending) < _MOST_PENDING
+        may_wait = event.event_id in draft.pending or self._has_room(event)
         if isinstance(binding, Pending) and may_wait and draft.target(event.target_id) is not None:
             if event.event_id not in draft.pending:
                 draft.pending[event.event_id] = event

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from agtmux.domain.limits import Limits
 from agtmux.domain.panes import HOST, Target, TargetKind
 from agtmux.domain.refs import is_ssh_target, is_target_name
 from agtmux.domain.runtimes import TargetId
+from agtmux.engine.transitions import Policy
 from agtmux.observe.ingest import Ingest
 from agtmux.observe.intake import HOOK_TYPE, Intake
 from agtmux.observe.observer import Observer
@@ -33,13 +35,15 @@ from agtmux.probe import tmux
 from agtmux.targets.executor import ProbeExecutor
 from agtmux.targets.link import Line
 from agtmux.targets.local import open_local
-from agtmux.targets.messages import Hook, Notice, SessionFile, Stirred, refused
+from agtmux.targets.messages import Hook, Notice, SessionFile, Stirred, Woken, refused
 
 _log = logging.getLogger(__name__)
 
 _FIRST_LOOK: Final = 2.0
 # A connection, a probe that starts, and a look.
 _CONNECT_LIMIT: Final = 15.0
+# A hostile machine must not fill the log.
+_TELL_REFUSALS_EVERY: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,9 @@ class Fleet:
         on_health: Callable[[TargetId], Awaitable[None]],
         health_policy: HealthPolicy,
         limits: Limits,
+        policy: Policy,
     ) -> None:
+        self._policy = policy
         self._world = world
         self._ingest = ingest
         self._registry = registry
@@ -78,6 +84,7 @@ class Fleet:
         self._watches: dict[TargetId, _Watch] = {}
         # Of this machine's tmux servers, to the target that watches each.
         self._sockets: dict[str, TargetId] = {}
+        self._refused_at: dict[TargetId, float] = {}
         self._changing = asyncio.Lock()
 
     async def start(self) -> None:
@@ -86,7 +93,9 @@ class Fleet:
             await self._ingest.submit(AddTarget(Target(HOST, TargetKind.LOCAL, is_default=True)))
         for target in self._world.targets.values():
             self._watch(target, is_known=True)
-        looks = [asyncio.create_task(watch.observer.has_looked.wait()) for watch in self._watches.values()]
+        # Another machine may take its time, and nobody waits for it.
+        here = [watch for watch in self._watches.values() if watch.target.kind is TargetKind.LOCAL]
+        looks = [asyncio.create_task(watch.observer.has_looked.wait()) for watch in here]
         _, late = await asyncio.wait(looks, timeout=_FIRST_LOOK)
         for look in late:
             look.cancel()
@@ -149,6 +158,12 @@ class Fleet:
         error = watch.observer.error if watch is not None else None
         return None if error is None else {"code": str(error.code), "message": error.message}
 
+    def warning_of(self, target_id: TargetId) -> str | None:
+        """What works less well than it could."""
+        watch = self._watches.get(target_id)
+        complaint = watch.executor.complaint if watch is not None else ""
+        return f"hooks there are not heard: {complaint}" if complaint else None
+
     def errors(self) -> list[dict[str, str]]:
         """The same of all that have one."""
         found = ((target_id, self.error_of(target_id)) for target_id in sorted(self._watches))
@@ -183,6 +198,7 @@ class Fleet:
             on_health=self._on_health,
             health_policy=self._health_policy,
             limits=self._limits,
+            policy=self._policy,
             is_known=is_known,
         )
         task = self._supervisor.spawn(observer.run, f"observer-{target.target_id}")
@@ -206,8 +222,10 @@ class Fleet:
             return
         if isinstance(notice, Hook):
             await self._take(target, notice)
-        elif isinstance(notice, Stirred | SessionFile):
+        elif isinstance(notice, Stirred):
             watch.observer.stirred()
+        elif isinstance(notice, Woken | SessionFile):
+            watch.observer.woken()
 
     async def _take(self, target: Target, hook: Hook) -> None:
         try:
@@ -241,13 +259,16 @@ class Fleet:
         for watch in self._watches.values():
             begun = watch.executor.begun
             is_beside = watch.target.connection_ref == target.connection_ref
-            if is_beside and begun is not None and begun.socket == socket_path:
+            if is_beside and begun is not None and socket_path in begun.sockets:
                 return watch.target.target_id
         # The pid of the server, which the hook tells too, keeps it from being taken for this one's if it is not.
         return target.target_id
 
     def _refuse(self, target: Target, error: AgtmuxError) -> None:
-        _log.warning("refused what %s reports: %s", target.target_id, error.message)
+        now = asyncio.get_running_loop().time()
+        if now - self._refused_at.get(target.target_id, -math.inf) > _TELL_REFUSALS_EVERY:
+            self._refused_at[target.target_id] = now
+            _log.warning("refused what %s reports: %s", target.target_id, error.message)
         self._on_refusal(error)
 
 

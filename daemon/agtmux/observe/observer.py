@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import random
+import re
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Protocol
 
@@ -17,13 +18,16 @@ from agtmux.domain.health import HealthPolicy, HealthRecord
 from agtmux.domain.limits import Limits
 from agtmux.domain.panes import Pane, SeenPane, Target, Topology
 from agtmux.domain.runtimes import NO_AGENT, BootId, Inhabitant, PaneId, TargetId
-from agtmux.domain.states import State
+from agtmux.domain.states import Health, State
 from agtmux.domain.timestamps import Timestamp
+from agtmux.engine.transitions import Policy
 from agtmux.observe.ingest import Ingest
 from agtmux.observe.pace import Pace
+from agtmux.observe.sightings import Sightings
 from agtmux.observe.submissions import HealthChanged, RemoveTarget
 from agtmux.observe.world import World
 from agtmux.targets.executor import Sighting
+from agtmux.targets.link import unreachable
 from agtmux.targets.messages import PaneRow
 
 _log = logging.getLogger(__name__)
@@ -32,10 +36,13 @@ _BUSY = frozenset({State.RUNNING, State.WAITING_APPROVAL, State.WAITING_INPUT})
 # Clocks of two machines differ a little; runtimes and events are compared within seconds.
 _CLOCKS_AGREE = 2 * SECOND
 _JITTER = 0.2
+_ONE_MOMENT = 0.03
+# What turns before a title is no part of it, and would be news at every look.
+_SPINNER = re.compile(r"^[\u2800-\u28ff◐◓◑◒✳✶✻✽✢·*]\s+")
 
 
 class Executor(Protocol):
-    async def look(self, captures: list[str]) -> Sighting: ...
+    async def look(self, captures: list[str], anew: list[str]) -> Sighting: ...
 
     async def close(self) -> None: ...
 
@@ -53,6 +60,7 @@ class Observer:
         on_health: Callable[[TargetId], Awaitable[None]],
         health_policy: HealthPolicy,
         limits: Limits,
+        policy: Policy,
         is_known: bool = False,
     ) -> None:
         self._target = target
@@ -65,8 +73,11 @@ class Observer:
         self._health_policy = health_policy
         self._limits = limits
         self._health = HealthRecord(target.health)
+        # In a row, with single successes in between not counted.
         self._failures = 0
+        self._has_failed = False
         self._pace = Pace()
+        self._sightings = Sightings(target.target_id, world, registry, clock, policy)
         self._last: Topology | None = None
         # By pane: what was said of it, and what was made of that.
         self._seen: dict[str, tuple[PaneRow, SeenPane]] = {}
@@ -94,6 +105,11 @@ class Observer:
         if self._rests:
             self._wake.set()
 
+    def woken(self) -> None:
+        """There is something to see. Several of these in one moment are one."""
+        self._has_stirred = True
+        asyncio.get_running_loop().call_later(_ONE_MOMENT, self._wake.set)
+
     async def looked(self) -> None:
         """Look now, and return when a look that began after this call is over."""
         asked: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -118,8 +134,10 @@ class Observer:
         try:
             topology, sighting = await self._look()
             self.error = None
-            self._failures = 0
+            self._has_failed = False
             await self._note(self._health.succeeded(self._health_policy))
+            if self._health.health is Health.OK:
+                self._failures = 0
             if self._is_gone(topology):
                 await self._ingest.submit(RemoveTarget(self._target.target_id))
                 return False
@@ -127,6 +145,9 @@ class Observer:
             if is_news or must_report:
                 await self._ingest.submit(topology)
                 self._last = topology
+            titles = {PaneId(row.pane_id): row.title for row in sighting.panes.values()}
+            if events := self._sightings.look(self.screens, titles, topology.taken_at):
+                await self._ingest.submit(events)
             self._pace.looked(
                 is_news=is_news or bool(sighting.screens),
                 is_busy=self._is_busy(),
@@ -136,6 +157,11 @@ class Observer:
         except AgtmuxError as error:
             self._must_report |= must_report
             await self._complain(error)
+        except Exception as error:
+            # A fault of ours: nobody may be told that all is well meanwhile.
+            self._must_report |= must_report
+            await self._complain(unreachable(f"{self._target.target_id}: looking failed: {type(error).__name__}"))
+            raise
         finally:
             self.has_looked.set()
             for asked in askers:
@@ -144,7 +170,7 @@ class Observer:
         return True
 
     async def _rest(self) -> None:
-        if self._failures:
+        if self._has_failed:
             # Many targets behind one line do not all come back in the same moment.
             pause = self._limits.pause(self._failures) / SECOND
             await self._woken_within(pause * random.uniform(1 - _JITTER, 1 + _JITTER))
@@ -184,6 +210,7 @@ class Observer:
             _log.warning("cannot look at %s: %s", name, error.message)
         self.error = error
         self._failures += 1
+        self._has_failed = True
         try:
             await self._note(self._health.failed(self._clock.now(), self._health_policy))
         except AgtmuxError as refused:
@@ -191,13 +218,19 @@ class Observer:
 
     async def _look(self) -> tuple[Topology, Sighting]:
         taken_at = self._clock.now()
-        captures = [seen.pane.pane_id for _, seen in self._seen.values() if _has_agent(seen)]
-        sighting = await self._executor.look([str(pane_id) for pane_id in captures])
-        ahead = taken_at - int(sighting.now * SECOND)
+        captures = [str(pane_id) for pane_id, (_, seen) in self._seen.items() if _has_agent(seen)]
+        anew = [pane_id for pane_id in captures if pane_id not in self.screens]
+        before = {pane_id: seen.inhabitant for pane_id, (_, seen) in self._seen.items()}
+        sighting = await self._executor.look(captures, anew)
+        ahead = int(sighting.ahead * SECOND) + self._clock.lead
         self._read(sighting.panes.values(), ahead if abs(ahead) > _CLOCKS_AGREE else 0)
         self.screens.update((PaneId(screen.pane_id), screen.text) for screen in sighting.screens)
-        for gone in [pane_id for pane_id in self.screens if pane_id not in sighting.panes]:
-            del self.screens[gone]
+        is_same_server = self._last is not None and self._last.tmux_server_boot_id == (sighting.server or None)
+        for pane_id in list(self.screens):
+            seen_now = self._seen.get(pane_id)
+            # What somebody else has left there is not on the screen of who is there now.
+            if seen_now is None or not is_same_server or seen_now[1].inhabitant != before.get(pane_id):
+                del self.screens[pane_id]
         boot_id = BootId(sighting.server) if sighting.server else None
         seen = tuple(seen for _, seen in self._seen.values())
         return Topology(self._target.target_id, taken_at, boot_id, seen), sighting
@@ -217,7 +250,7 @@ class Observer:
             session_name=row.session_name,
             window_id=row.window_id,
             window_name=row.window_name,
-            title=row.title,
+            title=_SPINNER.sub("", row.title),
             cwd=row.cwd,
             branch=row.branch,
         )
@@ -226,7 +259,7 @@ class Observer:
     def _inhabitant(self, row: PaneRow, ahead: int) -> Inhabitant:
         if row.pid is None:
             return Inhabitant(NO_AGENT, None, None)
-        who = self._registry.identify(row.mark, row.command, row.foreground)
+        who = self._registry.identify(row.mark, row.command, [process.as_process() for process in row.foreground])
         if who.agent_type == NO_AGENT:
             # Whatever a shell runs, the pane's inhabitant is the shell: commands come and go.
             return Inhabitant(NO_AGENT, row.pid, None)

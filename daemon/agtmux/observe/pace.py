@@ -23,9 +23,10 @@ class Pace:
     def looked(self, *, is_news: bool, is_busy: bool, has_agents: bool, is_metered: bool) -> None:
         """`is_busy`: an agent runs or waits. `is_metered`: the probe says by itself when something may have changed."""
         self.spacing = SOONEST if is_news or is_busy else min(self.spacing * _SLOWER, LONGEST)
-        if is_metered:
-            # It is left alone this long only when it does stir.
-            self.spacing = min(self.spacing, _LONGEST_WITH_AGENTS) if has_agents else self.spacing
-            self.longest = LONGEST
-        else:
+        # One look is not the whole story: what came with it, or right after it, is found soon, or by the next.
+        self.longest = SOONEST if is_news else min(self.longest * 2, LONGEST)
+        if not is_metered:
             self.longest = self.spacing
+        elif has_agents:
+            # It is left alone this long only when it does stir.
+            self.spacing = min(self.spacing, _LONGEST_WITH_AGENTS)

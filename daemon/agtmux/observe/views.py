@@ -62,6 +62,8 @@ class TargetItem(msgspec.Struct, frozen=True):
     panes: int
     # What keeps it from being looked at.
     error: dict[str, str] | None
+    # What works less well than it could.
+    warning: str | None
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -120,7 +122,7 @@ def summarise(items: Iterable[PaneItem]) -> Summary:
     )
 
 
-def target_item(world: World, target: Target, error: dict[str, str] | None) -> TargetItem:
+def target_item(world: World, target: Target, error: dict[str, str] | None, warning: str | None) -> TargetItem:
     return TargetItem(
         name=target.target_id,
         kind=target.kind.value,
@@ -130,6 +132,7 @@ def target_item(world: World, target: Target, error: dict[str, str] | None) -> T
         is_default=target.is_default,
         panes=sum(key[0] == target.target_id for key in world.panes),
         error=error,
+        warning=warning,
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 
 from agtmux.probe import processes
+from agtmux.probe.aside import Aside
 
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 32.0
@@ -23,7 +24,8 @@ class _Pane:
 
 
 class Foregrounds:
-    def __init__(self) -> None:
+    def __init__(self, aside: Aside) -> None:
+        self._aside = aside
         self._panes: dict[int, _Pane] = {}
 
     def look(self, commands: dict[int, str]) -> dict[int, list[dict[str, object]]]:
@@ -37,10 +39,19 @@ class Foregrounds:
         due = {pid: pane for pid, pane in panes.items() if now >= pane.due}
         if due:
             family = processes.Family(processes.read_table())
+            found = {pid: family.foreground(pid) for pid in due}
+            described = self._aside.ask(lambda: _described(found))
             for pid, pane in due.items():
-                pane.facts = [processes.describe(process) for process in family.foreground(pid)]
+                if described is not None:
+                    pane.facts = described[pid]
+                elif [facts["pid"] for facts in pane.facts] != [process.pid for process in found[pid]]:
+                    pane.facts = [processes.describe(process, with_files=False) for process in found[pid]]
                 # Whole multiples, so that panes fall due together and share the table of processes.
                 pane.due = (now // pane.pause + 1) * pane.pause
                 pane.pause = min(pane.pause * 2, _LONGEST_PAUSE)
         self._panes = panes
         return {pid: pane.facts for pid, pane in panes.items()}
+
+
+def _described(found: dict[int, list[processes.Process]]) -> dict[int, list[dict[str, object]]]:
+    return {pid: [processes.describe(process) for process in each] for pid, each in found.items()}

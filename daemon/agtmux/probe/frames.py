@@ -19,7 +19,8 @@ class FrameError(Exception):
 
 
 def encode(message: dict[str, object]) -> bytes:
-    body = json.dumps(message, separators=(",", ":")).encode()
+    # Names of files need not be text; what is none of it becomes a question mark.
+    body = json.dumps(message, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")
     if len(body) > MAX_FRAME:
         raise FrameError("a message of %d bytes; %d is the limit" % (len(body), MAX_FRAME))
     return _LENGTH.pack(len(body)) + body

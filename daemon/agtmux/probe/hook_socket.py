@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import socket
+import stat
 import threading
+import time
 from typing import Callable, Iterator
 
 SOCKET = "agtmuxd.sock"
@@ -19,6 +22,11 @@ _MAX_HEAD = 16 * 1024
 _LONGEST_PATH = 103
 _AT_ONCE = 16
 _TIME_LIMIT = 2.0
+# For the `agtmux` of this machine, if it has one: it finds this door where it looks for its own daemon.
+_ELSEWHERE = (
+    '{"error":{"code":"E_UNSUPPORTED","message":"this account is watched by the agtmux of another machine,'
+    ' which has the place of the daemon here; ask there, or remove the target there","details":{}}}'
+)
 
 
 def places(environ: dict[str, str]) -> list[str]:
@@ -38,7 +46,7 @@ def places(environ: dict[str, str]) -> list[str]:
 class HookSocket:
     """Listens at one path until closed. Raises OSError if it cannot, FileExistsError if somebody else does."""
 
-    def __init__(self, path: str, hand_on: Callable[[str, str], None]) -> None:
+    def __init__(self, path: str, hand_on: Callable[[str, str], bool]) -> None:
         self.path = path
         self._hand_on = hand_on
         self._turns = threading.BoundedSemaphore(_AT_ONCE)
@@ -69,6 +77,8 @@ class HookSocket:
             raise FileExistsError("another agtmux listens at %s" % self.path)
         self._make_folder(os.path.dirname(self.path))
         with contextlib.suppress(FileNotFoundError):
+            if not stat.S_ISSOCK(os.lstat(self.path).st_mode):
+                raise FileExistsError("%s is there and is no socket; move it away" % self.path)
             os.unlink(self.path)
         before = os.umask(0o177)
         try:
@@ -91,7 +101,11 @@ class HookSocket:
             try:
                 connection = self._listener.accept()[0]
             except OSError:
-                return
+                if self._listener.fileno() < 0:
+                    return
+                # No descriptor left, which passes.
+                time.sleep(0.1)
+                continue
             self._turns.acquire()
             threading.Thread(target=self._serve, args=(connection,), name="hook", daemon=True).start()
 
@@ -100,7 +114,11 @@ class HookSocket:
             with connection:
                 connection.settimeout(_TIME_LIMIT)
                 status = self._take(connection)
-                connection.sendall(("HTTP/1.1 %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n" % status).encode())
+                head = (
+                    "HTTP/1.1 %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
+                )
+                body = _ELSEWHERE if status.startswith("404") else ""
+                connection.sendall((head % (status, len(body)) + body).encode())
         except OSError:
             # It went without waiting for the answer, as hooks in a hurry do.
             pass
@@ -117,7 +135,7 @@ class HookSocket:
         lines = head.decode("latin-1").split("\r\n")
         fields = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])}
         length = fields.get("content-length", "")
-        if not found or not length.isdigit():
+        if not found or not re.fullmatch(r"[0-9]{1,9}", length):
             return "400 Bad Request"
         if not lines[0].startswith("POST /v1/events "):
             return "404 Not Found"
@@ -129,8 +147,8 @@ class HookSocket:
                 break
         if len(body) != int(length):
             return "400 Bad Request"
-        self._hand_on(fields.get("content-type", ""), body.decode("utf-8", "replace"))
-        return "202 Accepted"
+        is_taken = self._hand_on(fields.get("content-type", ""), body.decode("utf-8", "replace"))
+        return "202 Accepted" if is_taken else "503 Service Unavailable"
 
 
 def _chunks(connection: socket.socket) -> Iterator[bytes]:

@@ -9,11 +9,14 @@ import re
 import time
 
 from agtmux.probe import activity, tmux
+from agtmux.probe.aside import Aside
 from agtmux.probe.branches import Branches
 from agtmux.probe.foregrounds import Foregrounds
 
 # tmux lets a program set a title of any length.
 _LONGEST = 4_096
+# Of screens in one look.
+_MOST_TEXT = 2_000_000
 _PANE_ID = re.compile(r"%[0-9]{1,18}")
 
 
@@ -22,8 +25,11 @@ class Looker:
         self._tmux_socket = tmux_socket
         self._tmux = ""
         self._server = ""
-        self._foregrounds = Foregrounds()
+        self._began = 0.0
+        self._foregrounds = Foregrounds(Aside())
         self._branches = Branches()
+        self._branch_aside = Aside()
+        self._known_branches: dict[str, str] = {}
         self._rows: dict[str, dict[str, object]] = {}
         # By pane: the second of its last capture, and what was there.
         self._captured: dict[str, tuple[int, str]] = {}
@@ -32,15 +38,24 @@ class Looker:
         # What somebody has told this tmux server to wake us by, if anything.
         self.wake_channel = ""
 
-    def look(self, captures: list[str]) -> dict[str, object]:
-        """Raises TmuxError, and then nothing counts as told."""
+    def look(self, captures: list[str], anew: list[str], limit: float) -> dict[str, object]:
+        """Raises TmuxError, and then nothing counts as told. The screens of `anew` are told even if they are as before.
+
+        It takes no longer than `limit` seconds, less than whoever asked waits, so that it is told why there is none.
+        """
         if not self._tmux:
             found = tmux.find_tmux()
             tmux.check_version(found)
             self._tmux = found
         began = time.time()
+        if began < self._began:
+            # The clock was set back, and activity of now would seem to be older than the last capture.
+            self._captured.clear()
+        self._began = began
+        for pane_id in anew:
+            self._captured.pop(pane_id, None)
         wanted = {pane_id: self._since(pane_id) for pane_id in captures if _PANE_ID.fullmatch(pane_id)}
-        listed, screens = tmux.snapshot(self._tmux, self._tmux_socket, wanted)
+        listed, screens = tmux.snapshot(self._tmux, self._tmux_socket, wanted, limit)
         self._begin(listed)
         rows = self._read(listed)
         changed = [row for pane_id, row in rows.items() if self._rows.get(pane_id) != row]
@@ -64,6 +79,11 @@ class Looker:
     def wake_command(self) -> list[str]:
         return tmux.command(self._tmux, self._tmux_socket, ["wait-for", self.wake_channel])
 
+    @property
+    def socket_paths(self) -> list[str]:
+        """Where the server's socket is, with links followed and as tmux tells it to those within."""
+        return list(dict.fromkeys([self._socket_path(), tmux.socket_path_as_given(self._tmux_socket)]))
+
     def _socket_path(self) -> str:
         return tmux.socket_path(self._tmux_socket)
 
@@ -84,7 +104,11 @@ class Looker:
             if row["pane_pid"].isdigit() and row["pane_dead"] != "1"
         }
         foregrounds = self._foregrounds.look(commands)
-        branches = self._branches.look({row["pane_current_path"] for row in listed if row["pane_current_path"]})
+        folders = {row["pane_current_path"] for row in listed if row["pane_current_path"]}
+        branches = self._branch_aside.ask(lambda: self._branches.look(folders))
+        if branches is None:
+            branches = self._known_branches
+        self._known_branches = branches
         rows: dict[str, dict[str, object]] = {}
         for row in listed:
             pid = int(row["pane_pid"]) if row["pane_pid"].isdigit() else None
@@ -113,9 +137,14 @@ class Looker:
 
     def _changed_screens(self, screens: dict[str, str], second: int, wanted: dict[str, int]) -> list[dict[str, object]]:
         changed: list[dict[str, object]] = []
+        room = _MOST_TEXT
         for pane_id, text in screens.items():
             if pane_id not in self._rows:
                 continue
+            room -= len(text)
+            if room < 0:
+                # At the next look, as it does not count as captured.
+                break
             if pane_id not in self._captured or self._captured[pane_id][1] != text:
                 changed.append({"pane_id": pane_id, "text": text})
             self._captured[pane_id] = (second, text)

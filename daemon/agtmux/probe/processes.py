@@ -7,6 +7,7 @@ each foreground process are told as they are: who it is, is decided elsewhere.
 
 from __future__ import annotations
 
+import calendar
 import json
 import os
 import re
@@ -76,12 +77,15 @@ class Family:
         return [process for process in order if process.pid in front][:_MOST_PROCESSES]
 
 
-def describe(process: Process) -> dict[str, object]:
-    """The facts of one process that are worth asking for: they do not change while it lives."""
+def describe(process: Process, with_files: bool = True) -> dict[str, object]:
+    """The facts of one process that are worth asking for: they do not change while it lives.
+
+    What files say of it, namely its package, may hang where those files are on another machine.
+    """
     argv = list(process.argv if process.argv is not None else _argv(process.pid))
     words = [word[:_LONGEST_WORD] for word in argv[:_MOST_WORDS]]
     executable = _read_link("%s/%d/exe" % (PROC, process.pid))
-    script = _script(words, process.pid)
+    script = _script(words, process.pid) if with_files else ""
     name, version = _package(script) if script else ("", "")
     if not version:
         # Native builds are named after their version: …/versions/2.1.197
@@ -121,7 +125,7 @@ def _package(script: str) -> tuple[str, str]:
             if isinstance(about, dict) and isinstance(about.get("name"), str):
                 version = about.get("version")
                 return about["name"][:200], version[:64] if isinstance(version, str) else ""
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             pass
         above = os.path.dirname(folder)
         if above == folder:
@@ -157,11 +161,8 @@ _booted: list[float] = []
 def _boot_time() -> float:
     # Once: the kernel works it out from the wall clock, and a process would seem to begin anew when that is set.
     if not _booted:
-        _booted.append(0.0)
         with open(PROC + "/stat", "rb") as stat:
-            for line in stat:
-                if line.startswith(b"btime "):
-                    _booted[0] = float(line.split()[1])
+            _booted.extend(float(line.split()[1]) for line in stat if line.startswith(b"btime "))
     return _booted[0]
 
 
@@ -181,10 +182,10 @@ def _read_link(path: str) -> str:
         return ""
 
 
-def _read_ps() -> dict[int, Process]:
+def _read_ps(limit: float = _TIME_LIMIT) -> dict[int, Process]:
     """Where there is no /proc: one question for all processes. Words cannot be told apart exactly there."""
     command = ["ps", "-axo", "pid=,ppid=,pgid=,tpgid=,tty=,lstart=,args="]
-    environment = {"PATH": "/bin:/usr/bin:/sbin:/usr/sbin", "LC_ALL": "C"}
+    environment = {"PATH": "/bin:/usr/bin:/sbin:/usr/sbin", "LC_ALL": "C", "TZ": "UTC0"}
     try:
         done = subprocess.run(
             command,
@@ -192,7 +193,7 @@ def _read_ps() -> dict[int, Process]:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env=environment,
-            timeout=_TIME_LIMIT,
+            timeout=limit,
         )
     except (OSError, subprocess.TimeoutExpired):
         return {}
@@ -201,7 +202,7 @@ def _read_ps() -> dict[int, Process]:
         words = line.split(None, 10)
         try:
             pid, ppid, pgid, tpgid = (int(word) for word in words[:4])
-            started = time.mktime(time.strptime(" ".join(words[5:10]), "%a %b %d %H:%M:%S %Y"))
+            started = calendar.timegm(time.strptime(" ".join(words[5:10]), "%a %b %d %H:%M:%S %Y"))
         except ValueError:
             continue
         argv = words[10].split() if len(words) > 10 else []

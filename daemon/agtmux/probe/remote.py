@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 
 from agtmux.probe.serve import serve
 
 
 def main(greeting: str) -> None:
     """`greeting` is what the other end waits for: a login shell may have said something before."""
-    if sys.version_info < (3, 8):
-        sys.exit("agtmux needs Python 3.8 or newer here; this is %s" % sys.version.split()[0])
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, _leave)
     os.write(1, greeting.encode())

@@ -4,10 +4,12 @@ In the daemon it runs in a thread at one end of a socket pair, on a VM at the en
 ends with its line, or when nobody has said anything for too long.
 
     in   {"do": "begin", "tmux_socket", "hooks": bool, "watch": [...], "silence": seconds}   once, first
-         {"do": "look", "id", "captures": [pane ids]}
-    out  {"notice": "begun", "python", "socket", "hooks": [...], "complaints": [...]}
+         {"do": "look", "id", "captures": [pane ids], "anew": [pane ids], "limit": seconds}
+    out  {"notice": "begun", "python", "sockets": [...]}   once, first
          {"id", "looked": {...}} or {"id", "failed": message}
-         {"notice": "stirred"} · {"notice": "hook", "type", "body"} · {"notice": "file", ...}
+         {"notice": "stirred"} when the server has done something, {"notice": "woken"} when tmux itself says so
+         {"notice": "door", "complaint"} when it changes whether hooks are heard
+         {"notice": "hook", "type", "body"} · {"notice": "file", "name", "path", "gone", "text"}
 """
 
 from __future__ import annotations
@@ -29,6 +31,12 @@ from agtmux.probe.watching import Scanner, Watcher, read_tail
 
 # How soon something that happened is noticed.
 _ATTENTION = 0.25
+# Somebody else may have the door for hooks, an older probe of the same daemon mostly, which ends in a while.
+_DOOR_EVERY = 5.0
+# A daemon that has said nothing for so long may be gone: its hooks had better keep what they have.
+_HEARD_WITHIN = 12.0
+# An agent that writes its log line by line is told of a few times a second.
+_FILES_PAUSE = 0.25
 # Folders that the system does not tell us about, or that are not there yet, have to be looked at.
 _FOLDERS_EVERY = 5.0
 # At the start only what somebody may still be at.
@@ -60,18 +68,21 @@ class Probe:
         # A user may have no more than 128 watches of the system's kind, and most probes have nothing to watch.
         self._watcher = Watcher(rules) if isinstance(rules, list) and rules else Watcher([], Scanner())
         self._wake = Wake()
-        self._hooks: list[HookSocket] = []
-        self._complaints: list[str] = []
+        # By the path of each: where hooks may look.
+        self._doors: dict[str, HookSocket | None] = dict.fromkeys(places(dict(os.environ)) if begin["hooks"] else ())
+        self._door_due = 0.0
+        self._complaint: str | None = None
+        self._heard = time.monotonic()
         # Nobody is told twice that there is something to see.
         self._is_armed = False
         self._folders_due = 0.0
+        self._files_not_before = 0.0
         self._has_seen_folders = False
-        if begin["hooks"]:
-            self._open_hooks()
 
     def close(self) -> None:
-        for hooks in self._hooks:
-            hooks.close()
+        for door in self._doors.values():
+            if door is not None:
+                door.close()
         self._wake.close()
         self._watcher.close()
 
@@ -81,38 +92,47 @@ class Probe:
             {
                 "notice": "begun",
                 "python": "%d.%d" % sys.version_info[:2],
-                "socket": tmux.socket_path(self._tmux_socket),
-                "hooks": [hooks.path for hooks in self._hooks],
-                "complaints": self._complaints,
+                "sockets": self._looker.socket_paths,
             }
         )
-        heard = time.monotonic()
         while True:
+            self._open_doors()
+            is_calm = time.monotonic() < self._files_not_before
             # Unarmed, there is only the other end's silence to be noticed.
             ready = _ready(
-                (incoming, self._watcher.fileno(), self._wake.fileno()), _ATTENTION if self._is_armed else 1.0
+                (incoming, None if is_calm else self._watcher.fileno(), self._wake.fileno()),
+                _ATTENTION if self._is_armed or is_calm else 1.0,
             )
             if incoming in ready:
                 chunk = os.read(incoming, 65_536)
                 if not chunk:
                     return
-                heard = time.monotonic()
+                self._heard = time.monotonic()
                 for frame in frames.feed(chunk):
                     self.obey(decode(frame))
-            elif time.monotonic() - heard > self._silence:
+            elif time.monotonic() - self._heard > self._silence:
                 return
             self._notice(ready)
 
     def obey(self, message: dict[str, object]) -> None:
         if message.get("do") != "look":
             return
-        captures = message.get("captures")
+        captures, anew, limit = message.get("captures"), message.get("anew"), message.get("limit")
         try:
-            looked = self._looker.look(captures if isinstance(captures, list) else [])
+            looked = self._looker.look(
+                captures if isinstance(captures, list) else [],
+                anew if isinstance(anew, list) else [],
+                limit if isinstance(limit, (int, float)) else 4.0,
+            )
         except tmux.TmuxError as error:
             self._is_armed = False
             self._line.send({"id": message.get("id"), "failed": str(error)})
             return
+        except Exception as error:
+            # What was told and what not is no longer known: said why, then ended, so that another begins anew.
+            why = "the probe failed, which should not happen: %s: %s" % (type(error).__name__, error)
+            self._line.send({"id": message.get("id"), "failed": why})
+            raise
         self._wake.follow(self._looker.wake_channel, self._looker.wake_command)
         self._is_armed = bool(looked["is_metered"]) or self._wake.fileno() is not None
         self._line.send({"id": message.get("id"), "looked": looked})
@@ -121,7 +141,7 @@ class Probe:
         woken = self._wake.fileno() in ready and self._wake.has_rung()
         if self._is_armed and (woken or self._looker.has_stirred()):
             self._is_armed = False
-            self._line.send({"notice": "stirred"})
+            self._line.send({"notice": "woken" if woken else "stirred"})
         if self._watcher.fileno() in ready or time.monotonic() >= self._folders_due:
             self._tell_files()
 
@@ -132,18 +152,31 @@ class Probe:
                 text = "" if change["gone"] else read_tail(path, _LONGEST_TEXT)
                 self._line.send({"notice": "file", "text": text, **change})
         self._has_seen_folders = True
+        self._files_not_before = time.monotonic() + _FILES_PAUSE
         pause = math.inf if self._watcher.is_told_all() else _FOLDERS_EVERY
         self._folders_due = time.monotonic() + pause
 
-    def _open_hooks(self) -> None:
-        for path in places(dict(os.environ)):
+    def _open_doors(self) -> None:
+        """Those that are not open yet; what is in the way may go."""
+        if time.monotonic() < self._door_due or all(self._doors.values()):
+            return
+        self._door_due = time.monotonic() + _DOOR_EVERY
+        complaint = ""
+        for path, door in self._doors.items():
             try:
-                self._hooks.append(HookSocket(path, self._hand_on))
+                self._doors[path] = door or HookSocket(path, self._hand_on)
             except OSError as error:
-                self._complaints.append(str(error))
+                complaint = str(error)
+        if complaint != self._complaint:
+            self._complaint = complaint
+            self._line.send({"notice": "door", "complaint": complaint})
 
-    def _hand_on(self, kind: str, body: str) -> None:
-        self._line.send({"notice": "hook", "type": kind, "body": body})
+    def _hand_on(self, kind: str, body: str) -> bool:
+        """False if there may be nobody to hand it to."""
+        if time.monotonic() - self._heard > _HEARD_WITHIN:
+            return False
+        self._line.send({"notice": "hook", "type": kind[:200], "body": body})
+        return True
 
 
 def _is_recent(path: str) -> bool:

@@ -10,11 +10,11 @@ import os
 import re
 import shutil
 import subprocess
+import time
 
 MINIMUM_VERSION = (3, 3)
 # launchd gives a process neither Homebrew's nor MacPorts' directories.
 _ELSEWHERE = "/opt/homebrew/bin:/usr/local/bin:/opt/local/bin:/usr/bin:/bin"
-# Less than whoever asked waits for the answer, so that it is told why there is none.
 _TIME_LIMIT = 4.0
 # A client hands its command to the server in one message of 16 KiB.
 _LONGEST_COMMAND = 12_000
@@ -61,10 +61,14 @@ def server_arguments(tmux_socket: str) -> list[str]:
 
 def socket_path(tmux_socket: str) -> str:
     """Where that server's socket is: tmux uses TMUX_TMPDIR or /tmp, never TMPDIR."""
+    return os.path.realpath(socket_path_as_given(tmux_socket))
+
+
+def socket_path_as_given(tmux_socket: str) -> str:
     if "/" in tmux_socket:
-        return os.path.realpath(tmux_socket)
+        return os.path.abspath(tmux_socket)
     base = os.environ.get("TMUX_TMPDIR") or "/tmp"
-    return os.path.realpath(os.path.join(base, "tmux-%d" % os.getuid(), tmux_socket or "default"))
+    return os.path.join(base, "tmux-%d" % os.getuid(), tmux_socket or "default")
 
 
 def command(tmux: str, tmux_socket: str, words: list[str]) -> list[str]:
@@ -78,7 +82,9 @@ def environment() -> dict[str, str]:
     return kept
 
 
-def snapshot(tmux: str, tmux_socket: str, captures: dict[str, int]) -> tuple[list[dict[str, str]], dict[str, str]]:
+def snapshot(
+    tmux: str, tmux_socket: str, captures: dict[str, int], limit: float = _TIME_LIMIT
+) -> tuple[list[dict[str, str]], dict[str, str]]:
     """One row a pane, empty when no server is running; and the screens of those of `captures` whose window has shown
     anything since the given second. One process for all of it, unless there are a hundred panes to capture."""
     # A path may hold tabs and newlines. Nothing holds a word that was made up just now.
@@ -86,14 +92,15 @@ def snapshot(tmux: str, tmux_socket: str, captures: dict[str, int]) -> tuple[lis
     row_format = mark.join("#{%s}" % name for name in _FIELDS) + mark + "."
     words = ["list-panes", "-a", "-F", row_format, ";", "display-message", "-p", mark + "!"]
     first, *more = _chains(words, captures, mark)
-    status, said, complaint = _ask(tmux, tmux_socket, first)
+    deadline = time.monotonic() + limit
+    status, said, complaint = _ask(tmux, tmux_socket, first, deadline)
     listed, ended, rest = said.partition(mark + "!\n")
     if not ended:
         if any(sign in complaint for sign in _NO_SERVER):
             return [], {}
         raise TmuxError("tmux refused: %s" % (complaint[:200] or "exit status %d" % status))
     for chain in more:
-        rest += _ask(tmux, tmux_socket, chain)[1]
+        rest += _ask(tmux, tmux_socket, chain, deadline)[1]
     return _rows(listed, mark), _screens(rest, mark)
 
 
@@ -121,7 +128,7 @@ def _chains(words: list[str], captures: dict[str, int], mark: str) -> list[list[
     return chains
 
 
-def _ask(tmux: str, tmux_socket: str, words: list[str]) -> tuple[int, str, str]:
+def _ask(tmux: str, tmux_socket: str, words: list[str], deadline: float) -> tuple[int, str, str]:
     try:
         done = subprocess.run(
             command(tmux, tmux_socket, words),
@@ -129,10 +136,10 @@ def _ask(tmux: str, tmux_socket: str, words: list[str]) -> tuple[int, str, str]:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=environment(),
-            timeout=_TIME_LIMIT,
+            timeout=max(deadline - time.monotonic(), 0.1),
         )
     except subprocess.TimeoutExpired:
-        raise TmuxError("tmux did not answer within %d seconds" % _TIME_LIMIT) from None
+        raise TmuxError("tmux did not answer in time; is it stopped, or the machine overloaded?") from None
     except OSError as error:
         raise TmuxError("tmux cannot be run: %s" % error.strerror) from None
     return done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace").strip()

@@ -13,7 +13,10 @@ COMMAND: Final = (
 )
 
 _LOADER: Final = """\
-import importlib.abc, importlib.util, sys
+import sys
+if sys.version_info < (3, 8):
+    sys.exit("agtmux needs Python 3.8 or newer there, and its python3 is %s" % sys.version.split()[0])
+import importlib.abc, importlib.util
 
 class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(self, name, path, target=None):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import logging
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -13,12 +13,12 @@ from agtmux.domain.errors import AgtmuxError
 from agtmux.domain.limits import Limits
 from agtmux.domain.panes import Target
 from agtmux.targets.link import Line, Link, unreachable
-from agtmux.targets.messages import MOST_PANES, Begun, Looked, Notice, PaneRow, Screen, refused
-
-_log = logging.getLogger(__name__)
+from agtmux.targets.messages import MOST_PANES, Begun, Door, Looked, Notice, PaneRow, Screen, refused
 
 # A probe whose daemon is gone without a word, as when a route is dropped, ends by itself after this.
-_SILENCE: Final = 60.0
+_SILENCE: Final = 20.0
+# How much of the time for an answer the other end may use.
+_OF_THE_LIMIT: Final = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,8 @@ class Sighting:
 
     # Pid and start of the tmux server, empty when there is none.
     server: str
-    # What its clock said.
-    now: float
+    # By how many seconds this machine's clock is ahead of its.
+    ahead: float
     panes: dict[str, PaneRow]
     # Those that have changed since the last sighting.
     screens: list[Screen]
@@ -67,15 +67,21 @@ class ProbeExecutor:
         self._panes: dict[str, PaneRow] = {}
         # What the probe said of itself when the line was opened.
         self.begun: Begun | None = None
+        # Why its hooks are not heard.
+        self.complaint = ""
 
-    async def look(self, captures: list[str]) -> Sighting:
+    async def look(self, captures: list[str], anew: list[str]) -> Sighting:
         """Raises AgtmuxError(E_TARGET_UNREACHABLE) if it cannot be looked at."""
         try:
             link = await self._connected()
-            return self._see(await self._asked(link, captures))
+            asked_at = time.time()
+            looked = await self._asked(link, captures, anew)
+            # The answer's clock was read between the two.
+            return await self._see(looked, captures, (asked_at + time.time()) / 2 - looked.now)
         except AgtmuxError as error:
-            message = f"{self._target.target_id}: {error.message}"
-            raise AgtmuxError(error.code, message, {"target": self._target.target_id}) from None
+            name = self._target.target_id
+            message = error.message if error.message.startswith(name) else f"{name}: {error.message}"
+            raise AgtmuxError(error.code, message, {"target": name}) from None
 
     async def close(self) -> None:
         link, self._link = self._link, None
@@ -87,38 +93,47 @@ class ProbeExecutor:
         if self._link is not None and self._link.is_open:
             return self._link
         await self.close()
-        line = await self._open_line()
+        try:
+            line = await self._open_line()
+        except (OSError, RuntimeError) as error:
+            # No descriptor or no thread left, mostly.
+            raise unreachable(f"it cannot be connected to: {error}") from None
+        self.begun = None
+        self.complaint = ""
         self._link = Link(line, on_notice=self._hear, on_refusal=self._on_refusal, on_end=self._on_end)
         self._link.begin(self._begin)
         return self._link
 
-    async def _asked(self, link: Link, captures: list[str]) -> Looked:
+    async def _asked(self, link: Link, captures: list[str], anew: list[str]) -> Looked:
         limit = self._limits.command / SECOND
         try:
             async with asyncio.timeout(limit):
-                return await link.look(captures)
+                return await link.look(captures, anew, limit * _OF_THE_LIMIT)
         except TimeoutError:
             # What it would still say is about a look that nobody waits for.
             await self.close()
-            raise unreachable(f"no answer within {limit:g} seconds") from None
+            raise unreachable(f"no answer within {limit:g} seconds; it is tried again") from None
         except asyncio.CancelledError:
             await self.close()
             raise
 
     async def _hear(self, notice: Notice) -> None:
         if isinstance(notice, Begun):
-            self.begun = notice
-            for complaint in notice.complaints:
-                _log.warning("the probe of %s: %s", self._target.target_id, complaint)
-        await self._on_notice(notice)
+            self.begun = self.begun or notice
+        elif isinstance(notice, Door):
+            self.complaint = notice.complaint
+        else:
+            await self._on_notice(notice)
 
-    def _see(self, looked: Looked) -> Sighting:
+    async def _see(self, looked: Looked, captures: list[str], ahead: float) -> Sighting:
         for pane_id in looked.gone:
             self._panes.pop(pane_id, None)
         self._panes.update((row.pane_id, row) for row in looked.panes)
         if len(self._panes) > MOST_PANES or (self._panes and not looked.server):
             error = refused("it tells of more panes than can be, or of panes without a server")
             self._on_refusal(error)
+            await self.close()
             raise unreachable(error.message)
-        screens = [screen for screen in looked.screens if screen.pane_id in self._panes]
-        return Sighting(looked.server, looked.now, dict(self._panes), screens, looked.is_metered)
+        asked = self._panes.keys() & set(captures)
+        screens = [screen for screen in looked.screens if screen.pane_id in asked]
+        return Sighting(looked.server, ahead, dict(self._panes), screens, looked.is_metered)

@@ -1,13 +1,18 @@
 """Passphrases and passwords for SSH, from the system's keyring and nowhere else.
 
 Only keyrings that are known to encrypt are asked. A keyring that is missing, locked or of another kind has nothing to
-say, and the connection then fails as if there were no secret.
+say, and the connection then fails as if there were no secret. It may ask its user and take long, so it is asked by
+threads of its own, once for each secret, and after a refusal not again for a while.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import threading
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as NotInTime
 from typing import Any, Final
 
 _log = logging.getLogger(__name__)
@@ -20,23 +25,52 @@ _TRUSTED: Final = (
     "keyring.backends.libsecret",
     "keyring.backends.kwallet",
 )
+# A little less than a connection may take.
+_PATIENCE: Final = 2.5
+_ASK_AGAIN: Final = 600.0
+
+_executor = ThreadPoolExecutor(max_workers=2, thread_name_prefix="keyring")
+_lock = threading.Lock()
+_asked: dict[str, tuple[float, Future[str | None]]] = {}
 
 
-async def passphrase(key_file: str) -> str | None:
-    """Of a private key, kept as `ssh-key:<path of the key>`."""
-    return await asyncio.to_thread(_secret, f"ssh-key:{key_file}")
+def passphrase(key_file: str) -> str | None:
+    """Of a private key, kept as `ssh-key:<path of the key>`. Blocks: asyncssh asks for it in a thread."""
+    return _answer(f"ssh-key:{key_file}")
 
 
 async def password(ssh_target: str) -> str | None:
     """Of an account, kept as `ssh-password:<the ssh target>`."""
-    return await asyncio.to_thread(_secret, f"ssh-password:{ssh_target}")
+    return await asyncio.to_thread(_answer, f"ssh-password:{ssh_target}")
+
+
+def _answer(name: str) -> str | None:
+    with _lock:
+        asked_at, question = _asked.get(name, (0.0, None))
+        if question is None or (question.done() and time.monotonic() - asked_at > _ASK_AGAIN):
+            question = _executor.submit(_secret, name)
+            _asked[name] = (time.monotonic(), question)
+    try:
+        return question.result(_PATIENCE)
+    except NotInTime:
+        return None
+    finally:
+        if question.done() and question.result() is not None:
+            # A secret is not kept here, only that there is none.
+            with _lock:
+                _asked.pop(name, None)
 
 
 def _secret(name: str) -> str | None:
-    # Costs a tenth of a second, and most people have an agent.
-    import keyring
+    try:
+        # Costs a tenth of a second, and most people have an agent.
+        import keyring
 
-    for backend in _backends(keyring.get_keyring()):
+        backends = _backends(keyring.get_keyring())
+    except Exception as error:
+        _log.warning("there is no keyring: %s", type(error).__name__)
+        return None
+    for backend in backends:
         if not type(backend).__module__.startswith(_TRUSTED):
             continue
         try:

@@ -18,6 +18,8 @@ from agtmux.targets.messages import Looked, Notice, Reply, read, refused
 _log = logging.getLogger(__name__)
 
 _CHUNK: Final = 65_536
+_MOST_NOTICES: Final = 256
+_MOST_A_SECOND: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +47,23 @@ class Link:
         self._waiting: dict[int, asyncio.Future[Looked]] = {}
         self._asked = 0
         self._ended: AgtmuxError | None = None
-        self._task = asyncio.create_task(self._listen(), name="probe-link")
+        # An answer does not wait until the store has taken what came before it.
+        self._notices: asyncio.Queue[Notice] = asyncio.Queue(_MOST_NOTICES)
+        self._second = 0
+        self._in_second = 0
+        self._tasks = [
+            asyncio.create_task(self._listen(), name="probe-link"),
+            asyncio.create_task(self._hand_on(), name="probe-notices"),
+        ]
 
     @property
     def is_open(self) -> bool:
         return self._ended is None
 
     def begin(self, settings: dict[str, Any]) -> None:
-        self._line.write(encode({"do": "begin", **settings}))
+        self._write({"do": "begin", **settings})
 
-    async def look(self, captures: list[str]) -> Looked:
+    async def look(self, captures: list[str], anew: list[str], limit: float) -> Looked:
         """Raises AgtmuxError when there is no answer, or the answer is that it cannot look."""
         if self._ended is not None:
             raise self._ended
@@ -62,17 +71,22 @@ class Link:
         answer: asyncio.Future[Looked] = asyncio.get_running_loop().create_future()
         self._waiting[number] = answer
         try:
-            self._line.write(encode({"do": "look", "id": number, "captures": captures}))
+            self._write({"do": "look", "id": number, "captures": captures, "anew": anew, "limit": limit})
             return await answer
-        except OSError as error:
-            raise unreachable(f"the line is cut: {error}") from None
         finally:
             del self._waiting[number]
 
+    def _write(self, message: dict[str, Any]) -> None:
+        try:
+            self._line.write(encode(message))
+        except (OSError, RuntimeError) as error:
+            raise unreachable(f"the line is cut ({error}); it is opened again") from None
+
     async def close(self) -> None:
         self._end(unreachable("the line was closed"))
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _listen(self) -> None:
         frames = Frames()
@@ -80,7 +94,7 @@ class Link:
             while chunk := await self._line.read(_CHUNK):
                 for frame in frames.feed(chunk):
                     await self._hear(frame)
-            self._end(unreachable("the line was cut"))
+            self._end(unreachable("the line was cut; it is opened again"))
         except OSError as error:
             self._end(unreachable(f"the line was cut: {error}"))
         except FrameError as error:
@@ -97,15 +111,35 @@ class Link:
     async def _hear(self, frame: bytes) -> None:
         said = read(frame)
         if not isinstance(said, Reply):
-            await self._on_notice(said)
+            self._count_notice()
+            await self._notices.put(said)
             return
         answer = self._waiting.get(said.id)
-        if answer is None or answer.done():
+        if answer is None:
             raise refused("it answers what nobody asked")
+        if answer.done():
+            # Given up in this very moment.
+            return
         if said.looked is not None:
             answer.set_result(said.looked)
         else:
             answer.set_exception(unreachable((said.failed or "")[:500] or "it cannot look, and does not say why"))
+
+    def _count_notice(self) -> None:
+        second = int(asyncio.get_running_loop().time())
+        if second != self._second:
+            self._second, self._in_second = second, 0
+        self._in_second += 1
+        if self._in_second > _MOST_A_SECOND:
+            raise refused(f"it reports more than {_MOST_A_SECOND} times a second")
+
+    async def _hand_on(self) -> None:
+        while True:
+            notice = await self._notices.get()
+            try:
+                await self._on_notice(notice)
+            except Exception:
+                _log.exception("what a probe reported could not be handled")
 
     def _violated(self, error: AgtmuxError) -> None:
         self._on_refusal(error)
@@ -123,4 +157,6 @@ class Link:
 
 
 def unreachable(message: str) -> AgtmuxError:
-    return AgtmuxError(ErrorCode.TARGET_UNREACHABLE, message)
+    """What a machine says of itself may be part of the message, and must not steer anybody's terminal."""
+    legible = "".join(char if char.isprintable() else " " for char in message)
+    return AgtmuxError(ErrorCode.TARGET_UNREACHABLE, legible)

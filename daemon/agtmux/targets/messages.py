@@ -17,6 +17,21 @@ _Pid = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
 MOST_PANES = 5_000
 
 
+class ForegroundRow(msgspec.Struct, frozen=True):
+    pid: _Pid
+    started: Annotated[float, msgspec.Meta(ge=0, le=2**33)]
+    argv: Annotated[tuple[_Word, ...], msgspec.Meta(max_length=16)]
+    executable: _Word
+    script: _Line
+    package: _Word
+    version: _Word
+
+    def as_process(self) -> ForegroundProcess:
+        return ForegroundProcess(
+            self.pid, self.started, self.argv, self.executable, self.script, self.package, self.version
+        )
+
+
 class PaneRow(msgspec.Struct, frozen=True):
     pane_id: _PaneId
     pid: _Pid | None
@@ -28,7 +43,7 @@ class PaneRow(msgspec.Struct, frozen=True):
     branch: _Word
     command: _Line
     mark: _Line
-    foreground: Annotated[tuple[ForegroundProcess, ...], msgspec.Meta(max_length=64)]
+    foreground: Annotated[tuple[ForegroundRow, ...], msgspec.Meta(max_length=64)]
 
 
 class Screen(msgspec.Struct, frozen=True):
@@ -51,10 +66,14 @@ class Looked(msgspec.Struct, frozen=True):
 
 class Begun(msgspec.Struct, frozen=True):
     python: _Word
-    # Where the tmux server's socket is, over there.
-    socket: _Line
-    hooks: list[_Line]
-    complaints: list[_Line]
+    # Where the tmux server's socket is, over there: with links followed, and as those within are told.
+    sockets: Annotated[list[_Line], msgspec.Meta(max_length=4)]
+
+
+class Door(msgspec.Struct, frozen=True):
+    """Why the hooks over there are not heard; empty if they are."""
+
+    complaint: _Line
 
 
 class Hook(msgspec.Struct, frozen=True):
@@ -73,8 +92,19 @@ class Stirred(msgspec.Struct, frozen=True):
     """There may be something to see."""
 
 
-Notice = Begun | Hook | SessionFile | Stirred
-_NOTICES: dict[str, type[Notice]] = {"begun": Begun, "hook": Hook, "file": SessionFile, "stirred": Stirred}
+class Woken(msgspec.Struct, frozen=True):
+    """There is something to see: tmux itself says so."""
+
+
+Notice = Begun | Door | Hook | SessionFile | Stirred | Woken
+_NOTICES: dict[str, type[Notice]] = {
+    "begun": Begun,
+    "door": Door,
+    "hook": Hook,
+    "file": SessionFile,
+    "stirred": Stirred,
+    "woken": Woken,
+}
 
 
 class Reply(msgspec.Struct, frozen=True):

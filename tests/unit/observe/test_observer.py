@@ -15,7 +15,7 @@ DEMO = Target(TargetId("demo"), TargetKind.LOCAL, tmux_socket="demo", is_ephemer
 class NoServer:
     """A target whose tmux server is not there."""
 
-    async def look(self, captures):
+    async def look(self, captures, anew):
         return Sighting("", 0.0, {}, [], is_metered=False)
 
     async def close(self):

@@ -21,6 +21,10 @@ def test_a_target_that_rests_is_asked_whether_it_is_still_there_and_no_more():
     assert after(50, is_metered=False).longest == LONGEST
 
 
+def test_one_look_is_not_the_whole_story():
+    assert after(1, is_news=True).longest == SOONEST
+
+
 def test_one_that_cannot_say_that_it_rests_is_looked_at_ever_more_seldom():
     pauses = [after(looks, is_metered=False).longest for looks in range(1, 10)]
     assert pauses == sorted(pauses)

@@ -17,6 +17,10 @@ def post(path: Path, head: str, body: bytes = b"") -> str:
         return caller.recv(4096).decode().split("\r\n")[0]
 
 
+def never(kind: str, body: str) -> bool:
+    raise AssertionError("nobody was to be heard")
+
+
 @pytest.fixture
 def heard():
     return []
@@ -24,7 +28,9 @@ def heard():
 
 @pytest.fixture
 def door(short_tmp, heard):
-    opened = HookSocket(str(short_tmp / "a" / "b" / "agtmuxd.sock"), lambda kind, body: heard.append((kind, body)))
+    opened = HookSocket(
+        str(short_tmp / "a" / "b" / "agtmuxd.sock"), lambda kind, body: heard.append((kind, body)) is None
+    )
     yield Path(opened.path)
     opened.close()
 
@@ -43,6 +49,8 @@ def test_what_a_hook_says_is_handed_on(door, heard):
         ("POST /v1/actions/send HTTP/1.1\r\nContent-Length: 0", "404"),
         ("POST /v1/events HTTP/1.1", "400"),
         ("POST /v1/events HTTP/1.1\r\nContent-Length: -1", "400"),
+        ("POST /v1/events HTTP/1.1\r\nContent-Length: ²", "400"),
+        (f"POST /v1/events HTTP/1.1\r\nContent-Length: {'9' * 5_000}", "400"),
         (f"POST /v1/events HTTP/1.1\r\nContent-Length: {MAX_BODY + 1}", "413"),
     ],
 )
@@ -58,13 +66,13 @@ def test_it_is_for_its_owner_alone(door):
 
 def test_the_socket_and_the_folders_made_for_it_go(short_tmp, heard):
     (short_tmp / "kept").mkdir()
-    opened = HookSocket(str(short_tmp / "kept" / "made" / "x.sock"), heard.append)
+    opened = HookSocket(str(short_tmp / "kept" / "made" / "x.sock"), never)
     opened.close()
     assert [path.name for path in short_tmp.rglob("*")] == ["kept"]
 
 
 def test_a_folder_that_somebody_else_uses_by_then_stays(short_tmp, heard):
-    opened = HookSocket(str(short_tmp / "made" / "x.sock"), heard.append)
+    opened = HookSocket(str(short_tmp / "made" / "x.sock"), never)
     (short_tmp / "made" / "theirs").touch()
     opened.close()
     assert [path.name for path in (short_tmp / "made").iterdir()] == ["theirs"]
@@ -72,7 +80,7 @@ def test_a_folder_that_somebody_else_uses_by_then_stays(short_tmp, heard):
 
 def test_a_place_that_is_taken_is_left_alone(door, heard):
     with pytest.raises(FileExistsError):
-        HookSocket(str(door), heard.append)
+        HookSocket(str(door), never)
     assert post(door, "POST /v1/events HTTP/1.1\r\nContent-Length: 0") == "HTTP/1.1 202 Accepted"
 
 
@@ -80,7 +88,7 @@ def test_a_socket_that_nobody_answers_on_is_replaced(short_tmp, heard):
     path = short_tmp / "x.sock"
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(path))
-    opened = HookSocket(str(path), lambda kind, body: heard.append(kind))
+    opened = HookSocket(str(path), lambda kind, body: heard.append(kind) is None)
     try:
         assert post(path, "POST /v1/events HTTP/1.1\r\nContent-Length: 0") == "HTTP/1.1 202 Accepted"
     finally:
@@ -90,9 +98,9 @@ def test_a_socket_that_nobody_answers_on_is_replaced(short_tmp, heard):
 
 def test_one_that_took_the_place_meanwhile_is_not_removed(short_tmp, heard):
     path = short_tmp / "x.sock"
-    first = HookSocket(str(path), heard.append)
+    first = HookSocket(str(path), never)
     path.unlink()
-    second = HookSocket(str(path), heard.append)
+    second = HookSocket(str(path), never)
     first.close()
     assert path.exists()
     second.close()
@@ -107,3 +115,18 @@ def test_hooks_are_awaited_wherever_they_may_look(short_tmp):
         "/s/agtmux/agtmuxd.sock",
     ]
     assert places({**home, "XDG_RUNTIME_DIR": "/not/there", "AGTMUX_STATE_DIR": "/t"}) == ["/t/agtmuxd.sock"]
+
+
+def test_a_hook_keeps_what_nobody_may_be_there_to_take(short_tmp):
+    opened = HookSocket(str(short_tmp / "x.sock"), lambda kind, body: False)
+    try:
+        assert post(Path(opened.path), "POST /v1/events HTTP/1.1\r\nContent-Length: 0").split()[1] == "503"
+    finally:
+        opened.close()
+
+
+def test_a_file_that_is_no_socket_is_left_alone(short_tmp):
+    (short_tmp / "x.sock").write_text("mine")
+    with pytest.raises(FileExistsError):
+        HookSocket(str(short_tmp / "x.sock"), never)
+    assert (short_tmp / "x.sock").read_text() == "mine"

@@ -1,0 +1,90 @@
+"""The `[hooks]` section of an agent's TOML: which file of the agent names its hooks, and how one is written there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from agtmux.domain.errors import AgtmuxError, ErrorCode
+
+_COMMAND: Final = "{command}"
+_VARIABLE: Final = re.compile(r"\$([A-Z][A-Z0-9_]*)")
+
+
+class CommandPlace(NamedTuple):
+    """Where in an entry its command stands: entry[command], or in each of entry[handlers] under that name."""
+
+    handlers: str | None
+    command: str
+
+
+class HookSettings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    # The first of which all variables are set. `~` is the home folder.
+    paths: list[str]
+    # What is added for an event, with "{command}" where the command goes.
+    entry: dict[str, Any]
+    events: list[str]
+    # The object in the file that holds a list of entries per event.
+    under: str = "hooks"
+    # What a new file must hold beside it.
+    members: dict[str, str | int | bool] = {}
+    # Event → the version that knows it, where an older one would take offence.
+    since: dict[str, str] = {}
+    # Settings in the same file with which no hook runs, by dotted name.
+    off: dict[str, bool] = {}
+    # What people are told when hooks were added or changed.
+    notes: list[str] = []
+
+    def __post_init__(self) -> None:
+        if _place(self.entry) is None:
+            raise ValueError(f'entry must hold "{_COMMAND}" once, at its top or in a list of objects')
+        if unknown := self.since.keys() - set(self.events):
+            raise ValueError(f"since names events that are not installed: {', '.join(sorted(unknown))}")
+
+    @property
+    def command_place(self) -> CommandPlace:
+        place = _place(self.entry)
+        assert place is not None
+        return place
+
+    def path(self, environ: Mapping[str, str]) -> str:
+        """The agent's file, for who has this environment."""
+        for path in self.paths:
+            path = re.sub(r"\A~(?=/)", "$HOME", path)
+            if all(environ.get(name) for name in _VARIABLE.findall(path)):
+                path = _VARIABLE.sub(lambda name: environ[name[1]], path)
+                if not path.startswith("/"):
+                    raise AgtmuxError(ErrorCode.CONFIG, f"{path} is not an absolute path; set its variable to one")
+                return path
+        raise AgtmuxError(ErrorCode.CONFIG, "HOME is not set, so there is no telling where settings are")
+
+    def known_to(self, version: str | None) -> list[str]:
+        """The events that this version understands. Of a version that is not known, the least is expected."""
+        return [event for event in self.events if event not in self.since or _reaches(version, self.since[event])]
+
+    def entry_for(self, command: str) -> Any:
+        return _filled(self.entry, command)
+
+
+def _place(entry: Mapping[str, Any]) -> CommandPlace | None:
+    places = [CommandPlace(None, key) for key, value in entry.items() if value == _COMMAND]
+    for key, value in entry.items():
+        if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
+            places += [CommandPlace(key, name) for name, each in value[0].items() if each == _COMMAND]
+    return places[0] if len(places) == 1 else None
+
+
+def _filled(value: Any, command: str) -> Any:
+    if isinstance(value, dict):
+        return {key: _filled(each, command) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_filled(each, command) for each in value]
+    return command if value == _COMMAND else value
+
+
+def _reaches(version: str | None, least: str) -> bool:
+    numbers = [[int(number) for number in re.findall(r"\d+", text or "")[:3]] for text in (version, least)]
+    return numbers[0] >= numbers[1]

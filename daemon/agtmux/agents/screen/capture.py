@@ -1,0 +1,150 @@
+"""A capture of a pane as lines of text with their looks.
+
+tmux writes looks (SGR) once and lets them last, over line ends too. Without any, a capture is plain text, and whoever
+reads it knows less.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+_ESCAPE: Final = re.compile(
+    r"\x1b\[([0-9;:]*)m|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-9;?]*[A-Za-z]|\x1b.|[\x0e\x0f]"
+)
+_VERTICAL: Final = "│┃║▏▕▌|"
+_HORIZONTAL: Final = frozenset("─━═╌╍┄┅┈┉▔▁▀▄⎯-")
+_CORNERS: Final = frozenset("╭╮╰╯┌┐└┘┏┓┗┛├┤┬┴┼")
+# A rule may carry a label: `── some name ──`.
+_LEAST_RULE: Final = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    bold: bool = False
+    dim: bool = False
+    italic: bool = False
+    reverse: bool = False
+    # As the terminal was told, "5;153" or "2;137;180;250" or "31"; empty for the default.
+    foreground: str = ""
+    background: str = ""
+
+
+PLAIN: Final = Look()
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    text: str
+    looks: tuple[Look, ...]
+
+    @property
+    def content(self) -> str:
+        """Without what frames it: the sides of a box, a scroll bar, spaces."""
+        return self.text.strip().strip(_VERTICAL).strip()
+
+    @property
+    def start(self) -> int:
+        """Where the content begins."""
+        content = self.content
+        return self.text.find(content) if content else len(self.text)
+
+    @property
+    def is_blank(self) -> bool:
+        return not self.content
+
+    @property
+    def is_rule(self) -> bool:
+        """A line that is drawn across, or the top or bottom of a box."""
+        drawn = self.text.strip().strip(_VERTICAL).strip()
+        if len(drawn) < 10:
+            return False
+        dashes = sum(char in _HORIZONTAL or char in _CORNERS for char in drawn)
+        return dashes >= _LEAST_RULE * len(drawn) and drawn[0] in _HORIZONTAL | _CORNERS
+
+    @property
+    def is_boxed(self) -> bool:
+        """Between the two sides of a box."""
+        drawn = self.text.strip()
+        return len(drawn) > 2 and drawn[0] in _VERTICAL and drawn[-1] in _VERTICAL
+
+    def look_at(self, index: int) -> Look:
+        return self.looks[index] if 0 <= index < len(self.looks) else PLAIN
+
+    def all_are(self, start: int, is_so: str) -> bool:
+        """Whether every visible character from there on has that look, and there is one."""
+        seen = [self.looks[at] for at in range(start, len(self.text)) if not self.text[at].isspace()]
+        return bool(seen) and all(getattr(look, is_so) for look in seen)
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    lines: tuple[Line, ...]
+    # False for plain text, which tells dim from bright as little as reversed from not.
+    has_looks: bool
+
+    @property
+    def end(self) -> int:
+        """The number of lines down to the last that is not blank."""
+        return next((at + 1 for at in range(len(self.lines) - 1, -1, -1) if self.lines[at].text.strip()), 0)
+
+
+def read_capture(text: str) -> Capture:
+    lines: list[Line] = []
+    look = PLAIN
+    for raw in text.split("\n"):
+        chars: list[str] = []
+        looks: list[Look] = []
+        position = 0
+        for escape in _ESCAPE.finditer(raw):
+            piece = raw[position : escape.start()]
+            chars.append(piece)
+            looks.extend([look] * len(piece))
+            position = escape.end()
+            if escape.group(1) is not None:
+                look = _changed(look, escape.group(1))
+        piece = raw[position:]
+        chars.append(piece)
+        looks.extend([look] * len(piece))
+        line = "".join(chars).replace("\xa0", " ").rstrip()
+        lines.append(Line(line, tuple(looks[: len(line)])))
+    return Capture(tuple(lines), "\x1b[" in text)
+
+
+def plain_capture(lines: Iterable[str]) -> Capture:
+    return read_capture("\n".join(lines))
+
+
+def _changed(look: Look, parameters: str) -> Look:
+    codes = [int(code) if code.isdigit() else 0 for code in re.split(r"[;:]", parameters)] if parameters else [0]
+    at = 0
+    while at < len(codes):
+        code = codes[at]
+        at += 1
+        if code == 0:
+            look = PLAIN
+        elif code in _FLAGS:
+            look = replace(look, **_FLAGS[code])
+        elif code in (38, 48):
+            size = 3 if codes[at : at + 1] == [2] else 1
+            colour = ";".join(map(str, codes[at : at + 1 + size]))
+            at += 1 + size
+            look = replace(look, foreground=colour) if code == 38 else replace(look, background=colour)
+        elif 30 <= code <= 37 or 90 <= code <= 97 or code == 39:
+            look = replace(look, foreground="" if code == 39 else str(code))
+        elif 40 <= code <= 47 or 100 <= code <= 107 or code == 49:
+            look = replace(look, background="" if code == 49 else str(code))
+    return look
+
+
+_FLAGS: Final[dict[int, dict[str, Any]]] = {
+    1: {"bold": True},
+    2: {"dim": True},
+    3: {"italic": True},
+    7: {"reverse": True},
+    22: {"bold": False, "dim": False},
+    23: {"italic": False},
+    27: {"reverse": False},
+}

@@ -1,0 +1,165 @@
+"""From what a pane shows to what its agent is doing: a pure function, the same for a live pane and a saved screen.
+
+What blocks the agent comes first: a list to choose from that has taken the composer's place. Then what says that it
+works, then what went wrong, then the prompt. A screen that fits nothing says nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+from agtmux.agents.screen.capture import read_capture
+from agtmux.agents.screen.layout import Choice, Layout, read_layout
+from agtmux.agents.screen.rules import ScreenRule, ScreenSheet, Where
+from agtmux.domain.states import Confidence, Reason, State
+
+# A pane whose foreground is a shell shows what its agent left behind.
+_SHELLS: Final = re.compile(r"-?(?:ba|z|da|a|k|mk|tc|c|fi|nu|pw)?sh|-?(?:nu|xonsh|elvish|login)")
+_YES: Final = re.compile(r"(?:yes|allow|approve|accept|proceed|run\b|trust|continue|ok\b|apply|always|enable|use\b)", re.I)
+# The rest of the list may be cut off by the end of the screen.
+_SURELY_YES: Final = re.compile(r"yes\b", re.I)
+_NO: Final = re.compile(r"(?:no\b|deny|reject|don.t|do not|skip|cancel|exit|decline|stop|quit|keep|modify|edit|tell|continue without)", re.I)
+_ASIDES: Final = ("Tip:", "Reason:", "Environment:")
+_PLAN: Final = re.compile(r"\bplan\b", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    kind: str
+    summary: str
+    detail: str
+    options: tuple[str, ...]
+    # Which option Enter would take, from 0.
+    selected: int | None
+    # The same dialog has the same one, whichever option is marked.
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a screen says."""
+
+    state: State
+    reason_code: str
+    confidence: Confidence
+    evidence: tuple[str, ...] = ()
+    asked: Asked | None = None
+    # What is typed at the prompt: `empty`, `draft`, `suggestion`; `none` without a prompt.
+    composer: str = "none"
+    draft: str = ""
+    # The state is hidden by something of the user's own, a menu or a viewer: what was known before still holds.
+    is_overlay: bool = False
+
+
+def classify(text: str, sheet: ScreenSheet, *, title: str = "", command: str = "") -> Seen:
+    if command and _SHELLS.fullmatch(command):
+        return Seen(State.UNKNOWN, "agent_gone", Confidence.HIGH, (f"the foreground is {command}",))
+    capture = read_capture(text)
+    layout = read_layout(capture, tuple(sheet.signs), tuple(sheet.bare_signs))
+    regions = sheet.regions(layout, title.strip())
+    if layout.choice is not None:
+        return _chosen(layout, layout.choice, sheet, regions)
+    for stage in _STAGES:
+        found = _first(sheet.rule, regions, stage)
+        if found is not None:
+            return _told(layout, *found)
+    if layout.composer is not None:
+        return Seen(State.IDLE, "prompt", Confidence.HIGH, _prompt(layout), **_typed(layout))
+    return Seen(State.UNKNOWN, Reason.UNSUPPORTED_SIGNAL, Confidence.LOW, ("nothing is known of this screen",))
+
+
+# Waiting comes first, as nothing is worse than to miss it; a prompt that tells of itself comes last.
+_STAGES: Final[tuple[frozenset[str], ...]] = (
+    frozenset({"waiting_approval", "waiting_input"}),
+    frozenset({"overlay"}),
+    frozenset({"running"}),
+    frozenset({"error"}),
+    frozenset({"idle"}),
+)
+
+
+def _first(rules: list[ScreenRule], regions: dict[Where, str], says: frozenset[str]) -> tuple[ScreenRule, str] | None:
+    for rule in rules:
+        if rule.says in says and regions.get(rule.where):
+            line = rule.match(regions[rule.where])
+            if line is not None:
+                return rule, line
+    return None
+
+
+def _told(layout: Layout, rule: ScreenRule, line: str) -> Seen:
+    if rule.says == "overlay":
+        return Seen(State.UNKNOWN, "overlay", Confidence.HIGH, (line,), is_overlay=True)
+    asked = None
+    if rule.says in ("waiting_approval", "waiting_input") or rule.says == "error":
+        kind = rule.kind or {"waiting_approval": "approval", "waiting_input": "question"}.get(rule.says, "error")
+        asked = Asked(kind, line[:200], "", (), None, _fingerprint([line]))
+    return Seen(State(rule.says), rule.reason_code, Confidence.HIGH, (line,), asked, **_typed(layout))
+
+
+def _chosen(layout: Layout, choice: Choice, sheet: ScreenSheet, regions: dict[Where, str]) -> Seen:
+    rules = [rule for rule in sheet.rule if rule.where in ("heading", "options", "hints")]
+    found = _first(rules, regions, frozenset({"waiting_approval", "waiting_input", "overlay"}))
+    if found is not None and found[0].says == "overlay":
+        return Seen(State.UNKNOWN, "overlay", Confidence.HIGH, (found[1],), is_overlay=True)
+    heading = [line.content for line in layout.lines(choice.top, choice.options[0].line) if not line.is_rule]
+    heading = [line for line in heading if line]
+    is_yes_or_no = _SURELY_YES.match(choice.labels[0]) is not None or (
+        (_YES.match(choice.labels[0]) or _NO.match(choice.labels[0])) is not None
+        and any(_NO.match(label) for label in choice.labels)
+    )
+    if found is not None:
+        state, reason = State(found[0].says), found[0].reason_code
+        kind = found[0].kind
+    elif is_yes_or_no:
+        state, reason, kind = State.WAITING_APPROVAL, "dialog", None
+    else:
+        state, reason, kind = State.WAITING_INPUT, "question", None
+    if kind is None:
+        kind = "question" if state is State.WAITING_INPUT else "approval"
+        if kind == "approval" and any(_PLAN.search(line) for line in heading[-3:]):
+            kind = "plan"
+    question, body = _question(heading)
+    selected = next((at for at, option in enumerate(choice.options) if option.is_selected), None)
+    asked = Asked(
+        kind,
+        (body[0] if kind == "approval" and body else question)[:200],
+        "\n".join(heading)[:2_000],
+        choice.labels,
+        selected,
+        _fingerprint([*heading, *choice.labels]),
+    )
+    evidence = (question, *choice.labels[:4])
+    return Seen(state, reason, Confidence.HIGH, evidence, asked)
+
+
+def _question(heading: list[str]) -> tuple[str, list[str]]:
+    """What is asked, and what it is about: the lines of a dialog above its options, without its name."""
+    if not heading:
+        return "", []
+    question = next((line for line in reversed(heading) if line.endswith("?")), heading[-1])
+    body = [
+        line for line in heading[1:] if line != question and not line.startswith(("Tip:", "Reason:", "Environment:"))
+    ]
+    return question, [line.removeprefix("$ ") for line in body]
+
+
+def _typed(layout: Layout) -> dict[str, Any]:
+    composer = layout.composer
+    if composer is None:
+        return {}
+    if not composer.text:
+        return {"composer": "empty"}
+    return {"composer": "suggestion"} if composer.is_placeholder else {"composer": "draft", "draft": composer.text}
+
+
+def _prompt(layout: Layout) -> tuple[str, ...]:
+    composer = layout.composer
+    return (layout.capture.lines[composer.top].text.strip(),) if composer is not None else ()
+
+
+def _fingerprint(lines: list[str]) -> str:
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]

@@ -1,0 +1,98 @@
+"""An agent's own rules: what a line in some region of its screen, or its title, says about the state.
+
+A rule is a pattern and a place. Patterns see lines as they are drawn, with their indentation: what an agent says of
+itself stands at its edge, what it quotes is indented below something. The rules are data, in `resources/agents`.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import Annotated, Final, Literal
+
+import msgspec
+
+from agtmux.agents.screen.layout import Layout
+
+Where = Literal["title", "heading", "options", "hints", "above", "below", "turn", "live", "bottom"]
+Says = Literal["running", "waiting_approval", "waiting_input", "idle", "error", "overlay"]
+
+# A busy line has tips, a list of tasks or queued messages between itself and the composer.
+_ABOVE: Final = 14
+_LIVE: Final = 24
+
+
+class ScreenRule(msgspec.Struct, forbid_unknown_fields=True, frozen=True, dict=True):
+    """`says` is a state, or `overlay`: something that hides the state and changes none."""
+
+    says: Says
+    where: Where
+    pattern: str
+    reason_code: Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
+    # The rule holds only if nothing in the same region matches this.
+    unless: str | None = None
+    kind: Literal["approval", "plan", "question", "error"] | None = None
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        return re.compile(self.pattern, re.MULTILINE)
+
+    @cached_property
+    def _unless(self) -> re.Pattern[str] | None:
+        return None if self.unless is None else re.compile(self.unless, re.MULTILINE)
+
+    def match(self, text: str) -> str | None:
+        """The line that matches, None if none does."""
+        found = self._pattern.search(text)
+        if found is None or (self._unless is not None and self._unless.search(text)):
+            return None
+        start = text.rfind("\n", 0, found.start()) + 1
+        end = text.find("\n", found.end())
+        return text[start : end if end >= 0 else len(text)].strip()
+
+
+class ScreenSheet(msgspec.Struct, forbid_unknown_fields=True, frozen=True, dict=True):
+    # Stand before what is typed, between rules or in a box.
+    signs: list[str] = []
+    # The same without either.
+    bare_signs: list[str] = []
+    # How a message of the user's begins, once it was sent.
+    user: str = r"^[>❯›] "
+    # Versions whose screens were looked at.
+    verified: list[str] = []
+    rule: list[ScreenRule] = []
+
+    @cached_property
+    def _user(self) -> re.Pattern[str]:
+        return re.compile(self.user)
+
+    def regions(self, layout: Layout, title: str) -> dict[Where, str]:
+        """The places that rules speak of, as text; empty where the screen has none."""
+        lines = [line.text for line in layout.capture.lines[: layout.capture.end]]
+        regions: dict[Where, str] = {"title": title, "live": "\n".join(lines[-_LIVE:])}
+        if layout.choice is not None:
+            choice = layout.choice
+            first, last = choice.options[0].line, choice.options[-1].line
+            regions["heading"] = _joined([line.content for line in layout.lines(choice.top, first)])
+            regions["options"] = "\n".join(choice.labels)
+            regions["hints"] = _joined([line.content for line in layout.lines(last + 1, choice.bottom)])
+            regions["turn"] = "\n".join(lines[self._turn(lines, choice.top) : choice.top])
+        if layout.composer is None and layout.choice is None:
+            # Nothing to type and nothing to choose: only the last lines are surely of now.
+            regions["bottom"] = regions["live"]
+        if layout.composer is not None:
+            composer = layout.composer
+            # Blank lines do not count: an agent on the whole screen has many between its text and its prompt.
+            above = [line for line in lines[: composer.frame] if line.strip()]
+            regions["above"] = "\n".join(above[-_ABOVE:])
+            regions["below"] = _joined(lines[composer.bottom :])
+            regions["turn"] = "\n".join(lines[self._turn(lines, composer.frame) : composer.frame])
+        return regions
+
+    def _turn(self, lines: list[str], end: int) -> int:
+        """The line of the last message that was sent."""
+        return next((at for at in range(end - 1, -1, -1) if self._user.match(lines[at])), 0)
+
+
+def _joined(lines: list[str]) -> str:
+    return "\n".join(line for line in lines if line.strip())

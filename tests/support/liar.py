@@ -1,0 +1,320 @@
+"""A VM's `python3` that is somebody else's: it greets as the probe would, and then says what it likes.
+
+A script of its own, run on the VM by the real interpreter as `liar.py MODE TARGET FILE`, the latter with the mode's
+arguments as JSON. The modes are the functions at the end; `install` puts it in the way of the real one.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import shlex
+import struct
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+# What a probe says when nothing is wrong.
+QUIET: dict[str, Any] = {"server": "4242-1700000000", "panes": [], "gone": [], "screens": [], "is_metered": False}
+MODES: dict[str, Callable[..., None]] = {}
+
+
+def install(vm: Any, mode: str, name: str, **arguments: Any) -> None:
+    """Every session of that VM gets this one from now on; `name` is what the target is called."""
+    # Not needed where this runs as a script, nor there.
+    from support.sshd import PYTHON
+
+    given = vm.install("arguments", json.dumps(arguments))
+    words = [PYTHON, "-I", str(Path(__file__).resolve()), mode, name, str(given)]
+    vm.install("python3", f"#!/bin/sh\nexec {shlex.join(words)}\n")
+
+
+def row(number: int, **fields: Any) -> dict[str, Any]:
+    """A pane as a probe tells of it."""
+    pane = {"pane_id": f"%{number}", "pid": 4000 + number, "session_name": "liar", "window_id": f"@{number}"}
+    texts = {"window_name": "w", "title": "t", "cwd": "/", "branch": "", "command": "claude", "mark": "claude"}
+    return {**pane, **texts, "foreground": [], **fields}
+
+
+def said_by_hook(envelope: dict[str, Any]) -> dict[str, Any]:
+    return {"notice": "hook", "type": "application/json", "body": json.dumps(envelope)}
+
+
+def envelope(state: str, **whose: Any) -> dict[str, Any]:
+    event_id = uuid.uuid4().hex
+    moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    ids = {"event_id": event_id, "dedupe_key": event_id, "event_time": moment}
+    return {**ids, "event_type": f"state.{state}", "source": "hook", **whose}
+
+
+# The line
+
+
+def write(raw: bytes) -> None:
+    rest = memoryview(raw)
+    while rest:
+        rest = rest[os.write(1, rest) :]
+
+
+def frame(content: bytes) -> bytes:
+    return struct.pack(">I", len(content)) + content
+
+
+def say(message: Any) -> None:
+    write(frame(json.dumps(message).encode()))
+
+
+def read(size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        chunk = os.read(0, size - len(data))
+        if not chunk:
+            sys.exit()
+        data += chunk
+    return data
+
+
+def greet() -> None:
+    length = b""
+    while not length.endswith(b"\n"):
+        length += read(1)
+    source = read(int(length)).decode()
+    found = re.search(r"^GREETING = (.+)$", source, re.MULTILINE)
+    assert found is not None
+    write(ast.literal_eval(found[1]).encode())
+
+
+def questions() -> Iterator[int]:
+    """Told that it has begun, the other end asks: the ids of what it asks."""
+    say({"notice": "begun", "python": "3.11", "sockets": ["/tmp/tmux-0/default"]})
+    while True:
+        (length,) = struct.unpack(">I", read(4))
+        asked = json.loads(read(length))
+        if asked["do"] == "look":
+            yield asked["id"]
+
+
+def answer(number: int, **looked: Any) -> None:
+    say({"id": number, "looked": {**QUIET, "now": time.time(), **looked}})
+
+
+def answer_all(**looked: Any) -> None:
+    for number in questions():
+        answer(number, **looked)
+
+
+def mode(run: Callable[..., None]) -> Callable[..., None]:
+    MODES[run.__name__] = run
+    return run
+
+
+# Frames and JSON
+
+
+@mode
+def oversized_frame() -> None:
+    next(questions())
+    write(struct.pack(">I", 1 << 31) + b"x" * 1_000_000)
+
+
+@mode
+def large_junk() -> None:
+    for number in questions():
+        junk = {"id": number, "looked": {**QUIET, "now": 0, "panes": [{"junk": "j" * 70} for _ in range(85_000)]}}
+        say(junk)
+
+
+@mode
+def deep_junk() -> None:
+    next(questions())
+    write(frame(b"[" * 7_000_000))
+
+
+@mode
+def not_json() -> None:
+    next(questions())
+    write(frame(b"\xff\xfe this is not JSON"))
+
+
+@mode
+def frame_without_end() -> None:
+    next(questions())
+    write(struct.pack(">I", 8_000_000))
+    while True:
+        write(b" ")
+        time.sleep(0.01)
+
+
+@mode
+def bytes_without_frames() -> None:
+    next(questions())
+    while True:
+        write(b"all work and no play makes jack a dull boy\n" * 1_000)
+
+
+@mode
+def bytes_before_the_greeting() -> None:
+    while True:
+        write(b"welcome\n" * 1_000)
+
+
+@mode
+def empty_frames() -> None:
+    next(questions())
+    while True:
+        write(b"\0" * 65_536)
+
+
+# Answers
+
+
+@mode
+def unasked_answer() -> None:
+    for number in questions():
+        answer(number + 1_000)
+
+
+@mode
+def answers_twice() -> None:
+    for number in questions():
+        answer(number)
+        answer(number)
+
+
+@mode
+def neither_answer_nor_report() -> None:
+    for number in questions():
+        say({"id": number})
+
+
+@mode
+def forged_pane(**fields: Any) -> None:
+    answer_all(panes=[row(1), row(2, **fields)])
+
+
+@mode
+def forged_look(**fields: Any) -> None:
+    answer_all(**{"panes": [row(1)], **fields})
+
+
+@mode
+def too_many_panes() -> None:
+    for number in questions():
+        answer(number, panes=[row(each, foreground=[]) for each in range(20_000)])
+
+
+@mode
+def ever_more_panes() -> None:
+    for turn, number in enumerate(questions()):
+        answer(number, panes=[row(each) for each in range(turn * 4_000, turn * 4_000 + 4_000)])
+        say({"notice": "stirred"})
+
+
+@mode
+def fat_panes(count: int) -> None:
+    """Within every limit of a single pane."""
+    fat = dict.fromkeys(("session_name", "window_name", "title", "cwd"), "\U0001f600" * 4_000)
+    for turn, number in enumerate(questions()):
+        start = turn * 40 % count
+        answer(number, panes=[row(each, **fat) for each in range(start, start + 40)])
+        say({"notice": "stirred"})
+
+
+@mode
+def fat_screens(count: int) -> None:
+    """Within every limit of a single screen, and asked for: an agent in each pane."""
+    for turn, number in enumerate(questions()):
+        panes = [row(each) for each in range(count)] if turn == 0 else []
+        start = turn * 30 % count
+        screens = [{"pane_id": f"%{each % count}", "text": "s" * 199_000} for each in range(start, start + 30)]
+        answer(number, panes=panes, screens=screens)
+        say({"notice": "stirred"})
+
+
+@mode
+def failing(message: str) -> None:
+    for number in questions():
+        say({"id": number, "failed": message})
+
+
+# Reports
+
+
+@mode
+def reports(envelopes: list[dict[str, Any]]) -> None:
+    """As hooks would; each time it is asked, so that a report that was not taken is made again."""
+    for number in questions():
+        for each in envelopes:
+            say(said_by_hook(envelope(**each)))
+        answer(number, panes=[row(0)])
+
+
+@mode
+def hook_record(record: dict[str, Any]) -> None:
+    for number in questions():
+        moment = {"event_id": uuid.uuid4().hex, "event_time_ns": time.time_ns()}
+        body = json.dumps({"v": 1, "agent": "claude", "event": "UserPromptSubmit", **moment, **record}) + "\n{}"
+        say({"notice": "hook", "type": "application/vnd.agtmux.hook", "body": body})
+        answer(number, panes=[row(0)])
+
+
+@mode
+def asks(message: dict[str, Any]) -> None:
+    for number in questions():
+        say(message)
+        answer(number, panes=[row(0)])
+
+
+@mode
+def flood(message: dict[str, Any]) -> None:
+    """The same, as fast as it is taken; and no answer, as there is no time for one."""
+    next(questions())
+    frames = frame(json.dumps(message).encode()) * 200
+    while True:
+        write(frames)
+
+
+@mode
+def flood_of_reports(pane_id: str) -> None:
+    """All different, and all in order."""
+    next(questions())
+    while True:
+        report = said_by_hook(envelope("running", target_id=sys.argv[2], pane_id=pane_id))
+        write(frame(json.dumps(report).encode()))
+
+
+# Life and death
+
+
+@mode
+def silent() -> None:
+    while True:
+        read(1)
+
+
+@mode
+def dies_at_once() -> None:
+    sys.exit(1)
+
+
+@mode
+def dies_at_the_first_question() -> None:
+    next(questions())
+
+
+@mode
+def dies_after_each_answer() -> None:
+    for number in questions():
+        answer(number, panes=[row(0)])
+        return
+
+
+if __name__ == "__main__":
+    if sys.argv[1] != "bytes_before_the_greeting":
+        greet()
+    MODES[sys.argv[1]](**json.loads(Path(sys.argv[3]).read_text("utf-8")))
