@@ -6,7 +6,7 @@ PY := .venv/bin/python
 ARGS :=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check fmt coverage bench soak clean system has-tmux FORCE
+.PHONY: help run test check fmt coverage bench soak scoreboard corpus clean system has-tmux FORCE
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -38,6 +38,12 @@ bench: system .venv/.ready-dev ## measure the budgets and print one table
 
 soak: system .venv/.ready-dev ## the tests that repeat for minutes (marked `soak`)
 	@$(PY) -m pytest -m soak --timeout 3600 $(ARGS)
+
+scoreboard: .venv/.ready-dev ## how right the screen rules are, written to docs/detection.md
+	@$(PY) tests/corpus/scoreboard.py --write
+
+corpus: system .venv/.ready-dev ## record agents' screens anew from the real programs (ARGS='--agent NAME')
+	@$(PY) tests/agents/record.py $(ARGS)
 
 clean: ## remove what make and the tools have made, .venv included
 	rm -rf .venv build dist daemon/*.egg-info .coverage .coverage.* htmlcov

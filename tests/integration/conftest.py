@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from support.home import Home, home_in
-from support.sshd import NamespacedSshd, Sshd, why_no_namespaces, write_client_config
+from support.netns import NamespacedSshd, why_no_namespaces
+from support.sshd import Sshd, write_client_config
 
 
 @pytest.fixture

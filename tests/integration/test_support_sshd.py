@@ -13,7 +13,8 @@ import asyncssh
 import pytest
 
 from support.home import Home, wait_until
-from support.sshd import PORTS, Sshd, processes
+from support.processes import processes
+from support.sshd import PORTS, Sshd
 
 Vms = Callable[..., list[Sshd]]
 

@@ -1,7 +1,7 @@
 """A VM's `python3` that is somebody else's: it greets as the probe would, and then says what it likes.
 
 A script of its own, run on the VM by the real interpreter as `liar.py MODE TARGET FILE`, the latter with the mode's
-arguments as JSON. The modes are the functions at the end; `install` puts it in the way of the real one.
+arguments as JSON. The modes are the functions after `answer_all`; `install` puts it in the way of the real one.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ import struct
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 # What a probe says when nothing is wrong.
 QUIET: dict[str, Any] = {"server": "4242-1700000000", "panes": [], "gone": [], "screens": [], "is_metered": False}
-MODES: dict[str, Callable[..., None]] = {}
 
 
 def install(vm: Any, mode: str, name: str, **arguments: Any) -> None:
@@ -108,40 +107,30 @@ def answer_all(**looked: Any) -> None:
         answer(number, **looked)
 
 
-def mode(run: Callable[..., None]) -> Callable[..., None]:
-    MODES[run.__name__] = run
-    return run
-
-
 # Frames and JSON
 
 
-@mode
 def oversized_frame() -> None:
     next(questions())
     write(struct.pack(">I", 1 << 31) + b"x" * 1_000_000)
 
 
-@mode
 def large_junk() -> None:
     for number in questions():
         junk = {"id": number, "looked": {**QUIET, "now": 0, "panes": [{"junk": "j" * 70} for _ in range(85_000)]}}
         say(junk)
 
 
-@mode
 def deep_junk() -> None:
     next(questions())
     write(frame(b"[" * 7_000_000))
 
 
-@mode
 def not_json() -> None:
     next(questions())
     write(frame(b"\xff\xfe this is not JSON"))
 
 
-@mode
 def frame_without_end() -> None:
     next(questions())
     write(struct.pack(">I", 8_000_000))
@@ -150,20 +139,17 @@ def frame_without_end() -> None:
         time.sleep(0.01)
 
 
-@mode
 def bytes_without_frames() -> None:
     next(questions())
     while True:
         write(b"all work and no play makes jack a dull boy\n" * 1_000)
 
 
-@mode
 def bytes_before_the_greeting() -> None:
     while True:
         write(b"welcome\n" * 1_000)
 
 
-@mode
 def empty_frames() -> None:
     next(questions())
     while True:
@@ -173,49 +159,41 @@ def empty_frames() -> None:
 # Answers
 
 
-@mode
 def unasked_answer() -> None:
     for number in questions():
         answer(number + 1_000)
 
 
-@mode
 def answers_twice() -> None:
     for number in questions():
         answer(number)
         answer(number)
 
 
-@mode
 def neither_answer_nor_report() -> None:
     for number in questions():
         say({"id": number})
 
 
-@mode
 def forged_pane(**fields: Any) -> None:
     answer_all(panes=[row(1), row(2, **fields)])
 
 
-@mode
 def forged_look(**fields: Any) -> None:
     answer_all(**{"panes": [row(1)], **fields})
 
 
-@mode
 def too_many_panes() -> None:
     for number in questions():
         answer(number, panes=[row(each, foreground=[]) for each in range(20_000)])
 
 
-@mode
 def ever_more_panes() -> None:
     for turn, number in enumerate(questions()):
         answer(number, panes=[row(each) for each in range(turn * 4_000, turn * 4_000 + 4_000)])
         say({"notice": "stirred"})
 
 
-@mode
 def fat_panes(count: int) -> None:
     """Within every limit of a single pane."""
     fat = dict.fromkeys(("session_name", "window_name", "title", "cwd"), "\U0001f600" * 4_000)
@@ -225,7 +203,6 @@ def fat_panes(count: int) -> None:
         say({"notice": "stirred"})
 
 
-@mode
 def fat_screens(count: int) -> None:
     """Within every limit of a single screen, and asked for: an agent in each pane."""
     for turn, number in enumerate(questions()):
@@ -236,7 +213,6 @@ def fat_screens(count: int) -> None:
         say({"notice": "stirred"})
 
 
-@mode
 def failing(message: str) -> None:
     for number in questions():
         say({"id": number, "failed": message})
@@ -245,7 +221,6 @@ def failing(message: str) -> None:
 # Reports
 
 
-@mode
 def reports(envelopes: list[dict[str, Any]]) -> None:
     """As hooks would; each time it is asked, so that a report that was not taken is made again."""
     for number in questions():
@@ -254,7 +229,6 @@ def reports(envelopes: list[dict[str, Any]]) -> None:
         answer(number, panes=[row(0)])
 
 
-@mode
 def hook_record(record: dict[str, Any]) -> None:
     for number in questions():
         moment = {"event_id": uuid.uuid4().hex, "event_time_ns": time.time_ns()}
@@ -263,14 +237,12 @@ def hook_record(record: dict[str, Any]) -> None:
         answer(number, panes=[row(0)])
 
 
-@mode
 def asks(message: dict[str, Any]) -> None:
     for number in questions():
         say(message)
         answer(number, panes=[row(0)])
 
 
-@mode
 def flood(message: dict[str, Any]) -> None:
     """The same, as fast as it is taken; and no answer, as there is no time for one."""
     next(questions())
@@ -279,7 +251,6 @@ def flood(message: dict[str, Any]) -> None:
         write(frames)
 
 
-@mode
 def flood_of_reports(pane_id: str) -> None:
     """All different, and all in order."""
     next(questions())
@@ -291,23 +262,19 @@ def flood_of_reports(pane_id: str) -> None:
 # Life and death
 
 
-@mode
 def silent() -> None:
     while True:
         read(1)
 
 
-@mode
 def dies_at_once() -> None:
     sys.exit(1)
 
 
-@mode
 def dies_at_the_first_question() -> None:
     next(questions())
 
 
-@mode
 def dies_after_each_answer() -> None:
     for number in questions():
         answer(number, panes=[row(0)])
@@ -317,4 +284,4 @@ def dies_after_each_answer() -> None:
 if __name__ == "__main__":
     if sys.argv[1] != "bytes_before_the_greeting":
         greet()
-    MODES[sys.argv[1]](**json.loads(Path(sys.argv[3]).read_text("utf-8")))
+    globals()[sys.argv[1]](**json.loads(Path(sys.argv[3]).read_text("utf-8")))

@@ -73,6 +73,8 @@ FILE_MAY_IMPORT: dict[str, set[str]] = {
     "hook/spool_reader.py": {"hook", "domain"},
     # becomes the daemon instead of asking it
     "cli/daemon.py": CLIENT | {"cli", "daemon"},
+    # replays a screen without a daemon, by the daemon's own rules
+    "cli/classify.py": CLIENT | {"cli", "agents"},
     # the stage is a client too, and a command shows it
     "cli/demo.py": CLIENT | {"cli", "demo"},
 }
@@ -85,6 +87,7 @@ MAY_IMPORT_MODULE: dict[str, str] = {
 
 # Imports that may only stand inside a function, so that the other commands do not pay for them.
 LAZY: dict[str, set[str]] = {
+    "cli/classify.py": {"agents"},
     "cli/daemon.py": {"daemon"},
     "cli/demo.py": {"demo"},
     "daemon.py": {"service", "api"},

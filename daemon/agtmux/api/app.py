@@ -17,12 +17,14 @@ from starlette.types import Receive, Scope, Send
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.events import Event
 from agtmux.domain.panes import Target, TargetKind
+from agtmux.domain.refs import parse_ref
 from agtmux.domain.runtimes import TargetId
 from agtmux.domain.timestamps import format_timestamp
 from agtmux.engine.apply import Outcome
 from agtmux.observe import rollups, views
 from agtmux.observe.filters import read_filters
 from agtmux.observe.intake import HOOK_TYPE
+from agtmux.observe.lookup import find_pane
 from agtmux.observe.submissions import Receipt
 from agtmux.service import Service
 
@@ -62,6 +64,7 @@ class App:
                 Route("/v1/targets", _Endpoint(api.add_target), methods=["POST"]),
                 Route("/v1/targets/{name}/connect", _Endpoint(api.connect_target), methods=["POST"]),
                 Route("/v1/targets/{name}", _Endpoint(api.remove_target), methods=["DELETE"]),
+                Route("/v1/explain", _Endpoint(api.explain), methods=["GET"]),
                 Route("/v1/watch", _Endpoint(api.watch), methods=["GET"]),
             ],
             # A path with a slash too many is not found, like any other.
@@ -138,6 +141,12 @@ class _Api:
     async def targets(self, request: Request) -> Response:
         items = [self._target_item(target) for target in self._service.world.targets.values()]
         return _json(self._envelope({"filters": {}, "summary": {"total": len(items)}, "items": items}))
+
+    async def explain(self, request: Request) -> Response:
+        key = find_pane(self._service.world, parse_ref(request.query_params.get("ref", "")))
+        item = views.pane_item(self._service.world, key)
+        evidence = views.evidence_items(self._service.world.records[key])
+        return _json(self._envelope({"item": item, "evidence": evidence}))
 
     def _listing(self, request: Request, own: tuple[str, ...] = ()) -> tuple[list[views.PaneItem], dict[str, Any]]:
         """The panes asked for, and what a listing says of itself. A target that fails costs the others nothing."""

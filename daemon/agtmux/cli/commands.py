@@ -58,6 +58,18 @@ COMMANDS: Final[dict[str, Command]] = {
         "agtmux target add work --tmux-socket work",
         ("add", "connect", "list", "remove", "--kind", "--ssh-target", "--tmux-socket", "--yes", *_COMMON),
     ),
+    "explain": Command(
+        "agtmux.cli.explain",
+        "say why a pane is shown the way it is",
+        "agtmux explain pane:host/work/@1/%3",
+        _COMMON,
+    ),
+    "classify": Command(
+        "agtmux.cli.classify",
+        "say what a saved screen shows, without a daemon",
+        "tmux capture-pane -p -e -t %3 | agtmux classify --agent NAME",
+        ("--agent", "--title", "--command", "--json", "--help"),
+    ),
     "daemon": Command("agtmux.cli.daemon", "run the daemon in the foreground", "agtmux daemon run", ("run", "--help")),
     "demo": Command(
         "agtmux.cli.demo",

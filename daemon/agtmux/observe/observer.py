@@ -37,7 +37,7 @@ _BUSY = frozenset({State.RUNNING, State.WAITING_APPROVAL, State.WAITING_INPUT})
 _CLOCKS_AGREE = 2 * SECOND
 _JITTER = 0.2
 _ONE_MOMENT = 0.03
-# What turns before a title is no part of it, and would be news at every look.
+# What turns before an agent's title is no part of it, and would be news at every look.
 _SPINNER = re.compile(r"^[\u2800-\u28ff◐◓◑◒✳✶✻✽✢·*]\s+")
 
 
@@ -244,17 +244,18 @@ class Observer:
             self._seen[row.pane_id] = known if known and is_same else (row, self._seen_pane(row, ahead))
 
     def _seen_pane(self, row: PaneRow, ahead: int) -> SeenPane:
+        inhabitant = self._inhabitant(row, ahead)
         pane = Pane(
             target_id=self._target.target_id,
             pane_id=PaneId(row.pane_id),
             session_name=row.session_name,
             window_id=row.window_id,
             window_name=row.window_name,
-            title=_SPINNER.sub("", row.title),
+            title=row.title if inhabitant.agent_type == NO_AGENT else _SPINNER.sub("", row.title),
             cwd=row.cwd,
             branch=row.branch,
         )
-        return SeenPane(pane, self._inhabitant(row, ahead))
+        return SeenPane(pane, inhabitant)
 
     def _inhabitant(self, row: PaneRow, ahead: int) -> Inhabitant:
         if row.pid is None:

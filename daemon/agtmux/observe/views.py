@@ -99,6 +99,34 @@ def pane_item(world: World, key: PaneKey) -> PaneItem | None:
     )
 
 
+class EvidenceItem(msgspec.Struct, frozen=True):
+    role: str
+    source: str
+    event_type: str
+    event_id: str
+    state: str
+    reason_code: str
+    seen_at: str
+    note: str | None
+
+
+def evidence_items(record: Record) -> list[EvidenceItem]:
+    """What was told and seen, and the part each played: what decides comes first."""
+    return [
+        EvidenceItem(
+            role=link.role.value,
+            source=link.source.value,
+            event_type=link.event_type,
+            event_id=link.event_id,
+            state=link.state.value,
+            reason_code=str(link.reason_code),
+            seen_at=format_timestamp(link.seen_at),
+            note=None if link.note is None else str.__str__(link.note),
+        )
+        for link in record.row.evidence
+    ]
+
+
 def pane_items(world: World, filters: Filters) -> list[PaneItem]:
     """Most urgent first, then by place."""
     keys = [

@@ -52,7 +52,7 @@ def test_a_later_report_overtakes_an_earlier_one(one: State, other: State) -> No
 @pytest.mark.parametrize("state", State)
 @pytest.mark.parametrize("source", [HOOK, NOTIFY, WRAPPER, POLLER])
 def test_a_signal_counts_to_the_last_moment_of_its_time_and_not_beyond(source: Source, state: State) -> None:
-    lasts = 30 if source is Source.POLLER else 1_800 if state is State.RUNNING else 43_200
+    lasts = 600 if source is Source.POLLER else 1_800 if state is State.RUNNING else 43_200
     signal = a_signal(source, state)
     assert verdict_at(lasts, signal).evidence[0].role is Role.DECIDES
     stale = verdict_at(lasts + TICK, signal)

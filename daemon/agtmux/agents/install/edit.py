@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from agtmux.agents.install.jsonc import JsoncError, Kind, Node, parse
 from agtmux.agents.install.sheet import HookSettings
-from agtmux.agents.install.splice import append, document, made_by_append, remove
+from agtmux.agents.install.splice import append, document, made_for, remove, starts_with_space
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +78,8 @@ def uninstall(text: str, wiring: Wiring) -> str | None:
     may_be_ours = _looks_made(text, wiring)
     while entries := _ours(text, wiring):
         text = _without(text, entries[-1].trail)
-    root = parse(text)
-    if may_be_ours and all(_is_given(element.key, element.node, wiring) for element in root.elements):
-        return None
-    return text
+    left = "".join(text.split())
+    return None if may_be_ours and left == "".join(json.dumps(wiring.settings.members).split()) else text
 
 
 def status(text: str | None, wiring: Wiring) -> Found:
@@ -204,7 +202,7 @@ def _sorted(text: str, wiring: Wiring) -> tuple[dict[str, _Entry], list[_Entry]]
 def _without(text: str, trail: Trail) -> str:
     """Take out what the trail leads to, and the containers above that were made for it and would be left empty."""
     *above, (container, index) = trail
-    while above and len(container.elements) == 1 and made_by_append(text, container):
+    while above and len(container.elements) == 1 and made_for(text, container):
         container, index = above.pop()
     return remove(text, container, index)
 
@@ -213,21 +211,12 @@ def _looks_made(text: str, wiring: Wiring) -> bool:
     """Whether the file may be one of `_new_file`: nothing around it, and our part in front."""
     root = parse(text)
     around = text[: root.start] + text[root.end :].strip()
-    if around or not root.elements or not made_by_append(text, root):
-        return False
-    return root.elements[0].key == wiring.settings.under
-
-
-def _is_given(key: str | None, node: Node, wiring: Wiring) -> bool:
-    return key in wiring.settings.members and node.value == _plain(wiring.settings.members[key])
+    is_first = bool(root.elements) and root.elements[0].key == wiring.settings.under
+    return not around and is_first and starts_with_space(text, root)
 
 
 def _says(text: str, name: str, value: bool) -> bool:
     node: Node | None = parse(text)
     for part in name.split("."):
         node = None if node is None else node.get(part)
-    return node is not None and node.kind is Kind.PLAIN and node.value == _plain(value)
-
-
-def _plain(value: str | int | bool) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+    return node is not None and node.kind is Kind.PLAIN and node.value == json.dumps(value)

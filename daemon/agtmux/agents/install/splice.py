@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from agtmux.agents.install.jsonc import Element, Node, comments
+from agtmux.agents.install.jsonc import Comment, Element, Node, comments
 
 _SPACE: Final = " \t\r\n"
 
@@ -33,7 +33,7 @@ def append(text: str, root: Node, container: Node, items: Sequence[Item]) -> str
         chunk = "".join(f",{layout.separator}{one}" for one in rendered)
         return text[: last.end] + chunk + text[last.end :]
     # A comment behind the last element is about that element and stays with it.
-    at = remarks[-1].end if last.comma is None else max(remarks[-1].end, last.comma + 1)
+    at = _after(last.end, remarks, last)
     after_line_comment = remarks[-1].to_line_end and at == remarks[-1].end
     first = layout.line_separator if after_line_comment else layout.separator
     chunk = first + ("," + layout.separator).join(rendered)
@@ -45,21 +45,32 @@ def append(text: str, root: Node, container: Node, items: Sequence[Item]) -> str
 def remove(text: str, container: Node, index: int) -> str:
     """Take out one element with the comma and the space that came with it."""
     element = container.elements[index]
-    if index == 0:
-        start = _after_comments(text, container.start + 1, element)
-        return _cut(text, (start, element.end), _comma(element))
-    before = container.elements[index - 1]
-    start = _after_comments(text, before.end, element)
-    if start == before.end:
-        # The comma in front goes, the one behind, if any, is now that of the element before.
-        return _cut(text, (start, element.end))
-    if element.comma is not None:
-        return _cut(text, (max(start, _comma(before)[1]), element.end), _comma(element))
-    return _cut(text, _comma(before), (max(start, _comma(before)[1]), element.end))
+    before = container.elements[index - 1] if index else None
+    bound = before.end if before else container.start + 1
+    remarks = list(comments(text, bound, element.start))
+    if before and not remarks:
+        # The comma in front goes; the one behind, if any, is now that of the element before.
+        return _cut(text, (bound, element.end))
+    if bound == element.start and len(container.elements) > 1:
+        following = container.elements[1]
+        if not any(comments(text, element.end, following.start)):
+            # The next one takes its place right after the bracket, and with it what that says of the container.
+            return _cut(text, (bound, following.start))
+    start = _after(bound, remarks, before)
+    if _runs_on(text, start, remarks, element):
+        start = element.start
+    comma = before.comma if before and element.comma is None else element.comma
+    return _cut(text, (start, element.end), *([] if comma is None else [(comma, comma + 1)]))
 
 
-def made_by_append(text: str, container: Node) -> bool:
-    """Whether a container was made by `append`, and did not only get its first element from it."""
+def made_for(text: str, container: Node) -> bool:
+    """Whether a container was made by `append` for the one element it holds, and nothing was added to it since."""
+    (only,) = container.elements
+    around = [*comments(text, container.start + 1, only.start), *comments(text, only.end, container.end - 1)]
+    return starts_with_space(text, container) and not around
+
+
+def starts_with_space(text: str, container: Node) -> bool:
     return text[container.start + 1] in _SPACE
 
 
@@ -131,12 +142,20 @@ def _line_start(text: str, at: int) -> int:
     return text.rfind("\n", 0, at) + 1
 
 
-def _after_comments(text: str, start: int, element: Element) -> int:
-    return max((remark.end for remark in comments(text, start, element.start)), default=start)
+def _after(bound: int, remarks: Sequence[Comment], before: Element | None) -> int:
+    """Where, between two elements, the space begins that is the second one's."""
+    comma = before.comma + 1 if before and before.comma is not None else bound
+    return max(bound, comma, *(remark.end for remark in remarks))
 
 
-def _comma(element: Element) -> tuple[int, int]:
-    return (element.end, element.end) if element.comma is None else (element.comma, element.comma + 1)
+def _runs_on(text: str, start: int, remarks: Sequence[Comment], element: Element) -> bool:
+    """Whether, with the element gone, what follows would become part of a comment that runs to the end of its line."""
+    if not remarks or not remarks[-1].to_line_end or remarks[-1].end != start:
+        return False
+    rest = (
+        text[element.end :] if element.comma is None else text[element.end : element.comma] + text[element.comma + 1 :]
+    )
+    return not rest.lstrip(" \t").startswith(("\r", "\n"))
 
 
 def _cut(text: str, *spans: tuple[int, int]) -> str:

@@ -18,10 +18,14 @@ from agtmux.domain.states import Confidence, Reason, State
 
 # A pane whose foreground is a shell shows what its agent left behind.
 _SHELLS: Final = re.compile(r"-?(?:ba|z|da|a|k|mk|tc|c|fi|nu|pw)?sh|-?(?:nu|xonsh|elvish|login)")
-_YES: Final = re.compile(r"(?:yes|allow|approve|accept|proceed|run\b|trust|continue|ok\b|apply|always|enable|use\b)", re.I)
+_YES: Final = re.compile(
+    r"(?:yes|allow|approve|accept|proceed|run\b|trust|continue|ok\b|apply|always|enable|use\b)", re.I
+)
 # The rest of the list may be cut off by the end of the screen.
 _SURELY_YES: Final = re.compile(r"yes\b", re.I)
-_NO: Final = re.compile(r"(?:no\b|deny|reject|don.t|do not|skip|cancel|exit|decline|stop|quit|keep|modify|edit|tell|continue without)", re.I)
+_NO: Final = re.compile(
+    r"(?:no\b|deny|reject|don.t|do not|skip|cancel|exit|decline|stop|quit|keep|modify|edit|tell|continue without)", re.I
+)
 _ASIDES: Final = ("Tip:", "Reason:", "Environment:")
 _PLAN: Final = re.compile(r"\bplan\b", re.I)
 

@@ -20,6 +20,8 @@ _BOX_TOPS: Final = "╭┌┏"
 _BOX_BOTTOMS: Final = "╰└┗"
 _PLAIN_OPTION: Final = re.compile(rf"(?P<selector>[{_SELECTORS}])\s+(?P<label>\S.*)")
 _BAR: Final = "▌"
+# What the key does that sends: whatever is above it, is typed.
+_SEND: Final = "⏎ send"
 # Below a composer there are hints, a status, a menu of commands; more than this is something else.
 _MOST_BELOW: Final = 18
 _FEW_BETWEEN_OPTIONS: Final = 6
@@ -116,7 +118,8 @@ def _barred(capture: Capture, last: int) -> Composer | None:
     block = capture.lines[top : last + 1]
     texts = [line.text.removeprefix(_BAR).strip() for line in block]
     options = [found for text in texts if (found := _OPTION.match(text)) is not None]
-    if any(found["selector"] for found in options):
+    below = next((line.content for line in capture.lines[last + 1 : capture.end] if not line.is_blank), "")
+    if any(found["selector"] for found in options) and not below.startswith(_SEND):
         return None
     is_placeholder = len(block) == 1 and capture.has_looks and block[0].all_are(1, "dim")
     return Composer(top, last + 1, top, "\n".join(texts).strip(), is_placeholder)
@@ -132,8 +135,8 @@ def _frame(capture: Capture, at: int) -> tuple[int, int] | None:
     top = next((up for up in range(at - 1, max(at - 4, -1), -1) if capture.lines[up].is_rule), None)
     if top is None or any(not capture.lines[up].is_blank for up in range(top + 1, at)):
         return None
-    if capture.lines[top].text.strip()[0] in _BOX_BOTTOMS:
-        # The end of something above, and no frame of this.
+    if capture.lines[top].text.strip()[0] in _BOX_BOTTOMS + "│┃║":
+        # The end of something above, or a line within a dialog, and no frame of this.
         return None
     for down in range(at + 1, min(at + 40, capture.end)):
         if capture.lines[down].is_rule:
@@ -191,9 +194,18 @@ def _find_choice(capture: Capture, composer: Composer | None) -> Choice | None:
     is_numbered = best is not None
     if plain is not None and (best is None or plain[0].line > best[-1].line):
         best, is_numbered = plain, False
-    if best is None or (composer is not None and composer.bottom > best[0].line):
+    if best is None:
+        return None
+    is_below = composer is None or composer.bottom <= best[0].line
+    if not is_below and composer is not None and not _is_within_box(capture, composer, best):
         return None
     return _choice(capture, best, is_numbered=is_numbered)
+
+
+def _is_within_box(capture: Capture, composer: Composer, options: tuple[Option, ...]) -> bool:
+    """A box around a list is a dialog, whatever sign its first line begins with."""
+    is_box = capture.lines[composer.frame].text.strip()[:1] in _BOX_TOPS
+    return is_box and composer.top < options[0].line < composer.bottom
 
 
 def _plain_list(capture: Capture) -> tuple[Option, ...] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -40,7 +40,16 @@ WIRINGS = {"grouped": wiring(), "flat": wiring(FLAT)}
 
 SPACE = ["", "", "", " ", "\n", "\r\n", "\t", "\n  ", "\n\t\t", "\n\n    ", " \n"]
 PLAIN = ["1", "-0.5e+3", "true", "null", '""', r'"\"\\\u00e9\ud800"', '"// no comment"', '"ä"', SENTINEL]
-COMMENTS = ["/* c */", " /* , ] } */ ", "// c\n", " // {\n  ", "/**/", "// c\r\n", ' /* "hooks": [ */\n', "// a\n// b\n"]
+COMMENTS = [
+    "/* c */",
+    " /* , ] } */ ",
+    "// c\n",
+    " // {\n  ",
+    "/**/",
+    "// c\r\n",
+    ' /* "hooks": [ */\n',
+    "// a\n// b\n",
+]
 
 
 @st.composite
@@ -131,3 +140,50 @@ def _python(node: Node) -> Any:
             return node.value
         case Kind.PLAIN:
             return json.loads(node.value)
+
+
+@st.composite
+def additions(draw: st.DrawFn, text: str, way: Wiring) -> str:
+    """The text with something added by the user, anywhere but inside an entry of ours: an element or a comment."""
+    places = list(_places(parse(text), way))
+    for _ in range(draw(st.integers(1, 3))):
+        container, index = draw(st.sampled_from(places))
+        gap = st.sampled_from(["", " ", "\n", "/* mine */", "// mine\n", " // mine\r\n  "])
+        new = draw(gap)
+        if draw(st.booleans()):
+            new += ('"mine":' if container.kind is Kind.OBJECT else "") + draw(
+                st.sampled_from(["1", "[]", '{"x": ","}'])
+            )
+            empty = index == len(container.elements) == 0
+            new = new + draw(gap) + ("" if empty else ",") + draw(gap)
+        at = container.elements[index].start if index < len(container.elements) else container.start + 1
+        text = text[:at] + new + text[at:]
+        places = list(_places(parse(text), way))
+    return text
+
+
+def _places(node: Node, way: Wiring) -> Iterator[tuple[Node, int]]:
+    """In front of each element, and right after the bracket of an empty container."""
+    if node.kind not in (Kind.OBJECT, Kind.ARRAY) or is_ours(_python(node), way):
+        return
+    for index in range(max(len(node.elements), 1)):
+        yield node, index
+    for element in node.elements:
+        yield from _places(element.node, way)
+
+
+def is_ours(value: Any, way: Wiring) -> bool:
+    """Whether that is an entry that was installed."""
+    return any(value == way.settings.entry_for(way.command(event)) for event in way.events)
+
+
+def without_ours(value: Any, way: Wiring) -> Any:
+    """The same for people who compare: without entries of ours, and without lists and objects that hold nothing."""
+    if isinstance(value, dict):
+        parts = {key: without_ours(each, way) for key, each in value.items() if not is_ours(each, way)}
+        return {key: each for key, each in parts.items() if each not in ([], {})}
+    if isinstance(value, list):
+        return [
+            each for each in (without_ours(one, way) for one in value if not is_ours(one, way)) if each not in ([], {})
+        ]
+    return value

@@ -1,0 +1,203 @@
+"""Installing, removing and looking at an agent's hooks: a file is read, its text changed, and put in its place.
+
+What happened is told in a report, to people in whole sentences. What keeps it from happening is an AgtmuxError,
+and then the file is as it was.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from agtmux.agents.install.backups import Backups
+from agtmux.agents.install.edit import Found, Wiring, install, lacks, status, switched_off, uninstall
+from agtmux.agents.install.files import Files, FileState
+from agtmux.agents.install.jsonc import JsoncError
+from agtmux.agents.install.sheet import HookSettings
+from agtmux.agents.registry import AgentSheet
+from agtmux.domain.errors import AgtmuxError, ErrorCode
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What became of the hooks in one file; the tuples hold names of events."""
+
+    agent: str
+    path: str
+    added: tuple[str, ...] = ()
+    already_there: tuple[str, ...] = ()
+    # Theirs was another path or event.
+    replaced: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    # These two only where nothing was to be changed.
+    missing: tuple[str, ...] = ()
+    stale: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    # The file as it was.
+    backup: str | None = None
+
+    @property
+    def changed(self) -> bool:
+        return bool(self.added or self.replaced or self.removed)
+
+
+def install_hooks(
+    sheet: AgentSheet, files: Files, hook_command: str, backups: Backups, *, version: str | None
+) -> Report:
+    """Let the agent run `hook_command`, the absolute path of agtmux-hook, for every event that its version knows.
+
+    `version` is the oldest one in use; without it, only what every version knows is installed.
+    """
+    settings, path = _settings(sheet), _path(sheet, files)
+    wiring = Wiring(sheet.agent_type, settings, tuple(settings.known_to(version)), _checked(hook_command))
+    state = files.read(path)
+    text = _text(path, state)
+    try:
+        before, new = status(text, wiring), install(text, wiring)
+    except JsoncError as error:
+        raise _not_understood(path, text, error) from None
+    backup = None
+    if new != text:
+        if state is not None:
+            backup = str(backups.keep(sheet.agent_type, path, state.data))
+        folders = files.replace(path, new.encode(), None if state is None else state.data)
+        backups.note(sheet.agent_type, path, folders)
+    notes = settings.notes if before.missing or before.stale else []
+    return Report(
+        agent=sheet.agent_type,
+        path=path,
+        added=before.missing,
+        already_there=before.there,
+        replaced=before.stale,
+        removed=before.surplus,
+        warnings=(*notes, *_warnings(sheet, path, state, text, wiring, version)),
+        backup=backup,
+    )
+
+
+def uninstall_hooks(sheet: AgentSheet, files: Files, backups: Backups) -> list[Report]:
+    """Take our entries out of the agent's file, and out of any other that it had when they were installed."""
+    noted = backups.noted(sheet.agent_type)
+    paths = dict.fromkeys([_path(sheet, files), *noted])
+    return [_uninstall(sheet, files, backups, path, noted.get(path, [])) for path in paths]
+
+
+def hooks_status(sheet: AgentSheet, files: Files, hook_command: str, *, version: str | None) -> Report:
+    """What of ours is there, what is missing, and what runs another command than `hook_command`."""
+    settings, path = _settings(sheet), _path(sheet, files)
+    wiring = Wiring(sheet.agent_type, settings, tuple(settings.known_to(version)), _checked(hook_command))
+    state = files.read(path)
+    text = _text(path, state)
+    try:
+        found = status(text, wiring)
+    except JsoncError as error:
+        raise _not_understood(path, text, error) from None
+    return Report(
+        agent=sheet.agent_type,
+        path=path,
+        already_there=found.there,
+        missing=found.missing,
+        stale=found.stale,
+        warnings=(*_surplus(found), *_warnings(sheet, path, state, text, wiring, version)),
+    )
+
+
+def _uninstall(sheet: AgentSheet, files: Files, backups: Backups, path: str, folders: list[str]) -> Report:
+    wiring = Wiring(sheet.agent_type, _settings(sheet), (), "")
+    state = files.read(path)
+    text = _text(path, state)
+    if state is None or text is None:
+        backups.forget(sheet.agent_type, path)
+        return Report(sheet.agent_type, path)
+    try:
+        removed, new = status(text, wiring).surplus, uninstall(text, wiring)
+    except JsoncError as error:
+        raise _not_understood(path, text, error) from None
+    backup = None
+    if new != text:
+        backup = str(backups.keep(sheet.agent_type, path, state.data))
+        if new is None:
+            files.remove(path, state.data, folders)
+        else:
+            files.replace(path, new.encode(), state.data)
+    backups.forget(sheet.agent_type, path)
+    warnings = _link(path, state) if removed else []
+    return Report(sheet.agent_type, path, removed=removed, warnings=tuple(warnings), backup=backup)
+
+
+def _settings(sheet: AgentSheet) -> HookSettings:
+    if sheet.hooks is None or not sheet.hooks.events:
+        raise AgtmuxError(
+            ErrorCode.UNSUPPORTED, f"{sheet.name} has no hooks that agtmux knows of; its screen is read instead"
+        )
+    return sheet.hooks
+
+
+def _path(sheet: AgentSheet, files: Files) -> str:
+    return _settings(sheet).path(files.environ)
+
+
+def _checked(hook_command: str) -> str:
+    """An entry is known again by the name of the program, so it must be there."""
+    path = PurePosixPath(hook_command)
+    if not path.is_absolute() or path.name != "agtmux-hook" or not hook_command.isprintable():
+        raise AgtmuxError(ErrorCode.USAGE, f"{hook_command!r} is not the absolute path of an agtmux-hook")
+    return hook_command
+
+
+def _text(path: str, state: FileState | None) -> str | None:
+    if state is None:
+        return None
+    try:
+        return state.data.decode()
+    except UnicodeDecodeError as error:
+        line = state.data.count(b"\n", 0, error.start) + 1
+        column = error.start - state.data.rfind(b"\n", 0, error.start)
+        raise _refusal(path, "it is not UTF-8", line, column) from None
+
+
+def _not_understood(path: str, text: str | None, error: JsoncError) -> AgtmuxError:
+    if text is not None and not text.strip("\ufeff \t\r\n"):
+        return AgtmuxError(
+            ErrorCode.CONFIG, f"{path} is empty; write {{}} into it or remove it, and try again", {"path": path}
+        )
+    return _refusal(path, error.problem, error.line, error.column)
+
+
+def _refusal(path: str, problem: str, line: int, column: int) -> AgtmuxError:
+    return AgtmuxError(
+        ErrorCode.CONFIG,
+        f"{path} cannot be read as settings: {problem} (line {line}, column {column}); it was left as it is, "
+        "so mend it and try again",
+        {"path": path, "line": line, "column": column},
+    )
+
+
+def _warnings(
+    sheet: AgentSheet, path: str, state: FileState | None, text: str | None, wiring: Wiring, version: str | None
+) -> list[str]:
+    settings = wiring.settings
+    warnings = _link(path, state)
+    left_out = [event for event in settings.events if event not in wiring.events]
+    if left_out and version is None:
+        warnings.append(
+            f"Which version of {sheet.name} is in use is not known, so hooks that old ones reject are left out: "
+            f"{', '.join(left_out)}."
+        )
+    elif left_out:
+        warnings.append(f"{sheet.name} {version} does not have these hooks yet: {', '.join(left_out)}.")
+    for name in switched_off(text, wiring):
+        warnings.append(f"{path} switches all hooks off ({name}); nothing is reported until that is changed.")
+    for name in lacks(text, wiring):
+        warnings.append(f'{path} does not say "{name}": {settings.members[name]}, without which it may be ignored.')
+    return warnings
+
+
+def _link(path: str, state: FileState | None) -> list[str]:
+    return [f"{path} is a symbolic link; the file is {state.target}."] if state and state.target else []
+
+
+def _surplus(found: Found) -> list[str]:
+    if not found.surplus:
+        return []
+    return [f"There are entries of agtmux that are not needed ({', '.join(found.surplus)}); installing removes them."]

@@ -1,0 +1,47 @@
+"""`agtmux explain <ref>`: why a pane is shown the way it is."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from urllib.parse import quote
+
+from agtmux.cli.options import add_common, client, print_json
+
+# `typing` costs every command four milliseconds and is needed by nobody at run time.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def configure(parser: ArgumentParser) -> None:
+    parser.add_argument("ref", help="a pane or a runtime, as `agtmux list panes --json` names it")
+    add_common(parser)
+
+
+def run(options: Namespace) -> int:
+    answer = client(options).get(f"/v1/explain?ref={quote(options.ref, safe='')}")
+    if options.json:
+        print_json(answer)
+    else:
+        print("\n".join(_lines(answer)))
+    return 0
+
+
+def _lines(answer: dict[str, Any]) -> list[str]:
+    item = answer["item"]
+    lines = [
+        f"{item['ref']}",
+        f"  {item['agent_type']} {item['agent_version'] or ''}".rstrip()
+        + f" is {item['state']} ({item['reason_code']}), confidence {item['confidence']}, since {item['updated_at']}",
+    ]
+    if item["attention"]:
+        lines.append(f"  it asks: {item['attention']['summary']}")
+    if not answer["evidence"]:
+        lines.append("  nothing was told or seen about it yet")
+    for link in answer["evidence"]:
+        note = f": {link['note']}" if link["note"] else ""
+        lines.append(
+            f"  {link['role']:<11} {link['source']} said {link['state']} ({link['reason_code']})"
+            f" at {link['seen_at']}{note}"
+        )
+    return lines

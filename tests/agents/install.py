@@ -1,0 +1,86 @@
+"""The agents' programs in the versions that tests and recordings name, from npm into a cache outside the repository.
+
+Here is which versions those are. How an agent is started is in its own module.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Package(NamedTuple):
+    name: str
+    command: str
+    # Install scripts run only where the command line does not start without them.
+    scripts: bool = False
+
+
+PACKAGES = {
+    "claude": Package("@anthropic-ai/claude-code", "claude", scripts=True),
+    "codex": Package("@openai/codex", "codex"),
+    "gemini": Package("@google/gemini-cli", "gemini"),
+    "copilot": Package("@github/copilot", "copilot"),
+}
+
+# What the tests start.
+PINNED: dict[str, list[str]] = {
+    "claude": ["2.1.197", "2.1.325"],
+    "codex": ["0.166.0"],
+    "gemini": ["0.61.0"],
+    "copilot": ["1.0.102"],
+}
+
+# What the corpus has screens of beside those.
+RECORDED: dict[str, list[str]] = {
+    "claude": ["1.0.40", "1.0.128", "2.0.14", "2.0.77", "2.1.20", "2.1.120", "2.1.260"],
+    "codex": [],
+    "gemini": [],
+    "copilot": [],
+}
+
+LIMIT = 600.0
+
+
+def cache() -> Path:
+    """Where installed agents stay between runs."""
+    if chosen := os.environ.get("AGTMUX_TEST_CACHE"):
+        return Path(chosen)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "agtmux-tests"
+
+
+def install(agent: str, version: str) -> Path:
+    """The executable of that version, installed unless it is there. Safe to call from tests that run in parallel."""
+    package = PACKAGES[agent]
+    folder = cache() / "agents" / agent / version
+    executable = folder / "node_modules" / ".bin" / package.command
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with (folder.parent / f"{version}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not executable.exists():
+            # Into a neighbour and then renamed: what bears the version's name is whole.
+            with tempfile.TemporaryDirectory(prefix=f"{version}.", dir=folder.parent) as unfinished:
+                _npm_install(package, version, Path(unfinished))
+                shutil.rmtree(folder, ignore_errors=True)
+                Path(unfinished).rename(folder)
+                Path(unfinished).mkdir()
+    return executable
+
+
+def _npm_install(package: Package, version: str, folder: Path) -> None:
+    # A package file of its own keeps npm from looking for one further up.
+    (folder / "package.json").write_text('{"private": true}\n', "utf-8")
+    command = ["npm", "install", "--no-audit", "--no-fund", "--no-save", "--loglevel=error"]
+    if not package.scripts:
+        command.append("--ignore-scripts")
+    done = subprocess.run(
+        [*command, f"{package.name}@{version}"], cwd=folder, capture_output=True, text=True, timeout=LIMIT
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"npm install {package.name}@{version}: {done.stderr.strip()}")
