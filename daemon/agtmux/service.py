@@ -9,8 +9,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Final
 
-from agtmux import __version__
-from agtmux.agents.registry import Registry
+from agtmux import __version__, paths
+from agtmux.agents.registry import AGENTS_FOLDER, Registry
 from agtmux.clock import Clock
 from agtmux.config import Config
 from agtmux.domain.durations import SECOND, parse_duration
@@ -46,7 +46,7 @@ class Service:
         self.clock = clock
         self.database = database
         self.world = World()
-        self.registry = Registry.load()
+        self.registry = Registry.load(Path(paths.config_file()).parent / AGENTS_FOLDER)
         policy = config.policy()
         self.ingest = Ingest(database, self.world, clock, policy)
         self.hub = Hub(self.world, clock)

@@ -1,12 +1,13 @@
-"""Which agents there are: one TOML each in `resources/agents`, read once at start."""
+"""Which agents there are: one TOML each, in `resources/agents` and wherever users add some, read once at start."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
-from pathlib import PurePosixPath
-from typing import Annotated, Any, Literal
+from importlib.metadata import entry_points
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
@@ -14,10 +15,16 @@ from agtmux.agents.hooks import HookRule, read_hook
 from agtmux.agents.install.sheet import HookSettings
 from agtmux.agents.screen.classify import Seen, classify
 from agtmux.agents.screen.rules import ScreenSheet
+from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.events import Verdict
 from agtmux.domain.panes import ForegroundProcess
 from agtmux.domain.runtimes import NO_AGENT
 from agtmux.domain.states import Source
+
+# A package joins with an entry point of this group: a function that returns a folder of such files.
+ENTRY_POINTS: Final = "agtmux.agents"
+# Beside config.toml: the user's own.
+AGENTS_FOLDER: Final = "agents"
 
 
 class ProcessRule(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -47,6 +54,13 @@ class AgentSheet(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     screen: ScreenSheet = ScreenSheet()
 
 
+def _read_sheet(path: str, text: bytes) -> AgentSheet:
+    try:
+        return msgspec.toml.decode(text, type=AgentSheet)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise AgtmuxError(ErrorCode.CONFIG, f"{path}: {error}; correct it or move it away") from None
+
+
 @dataclass(frozen=True, slots=True)
 class Identity:
     """Who is in a pane, by which process."""
@@ -65,10 +79,19 @@ class Registry:
         self._programs = {word: sheet.agent_type for sheet in sheets for word in sheet.process.programs}
 
     @classmethod
-    def load(cls) -> Registry:
-        folder = resources.files("agtmux") / "resources" / "agents"
-        files = sorted((entry for entry in folder.iterdir() if entry.name.endswith(".toml")), key=lambda e: e.name)
-        return cls([msgspec.toml.decode(entry.read_bytes(), type=AgentSheet) for entry in files])
+    def load(cls, users_own: Path | None = None) -> Registry:
+        """Those that come with agtmux, those of other packages, and the user's own; a later one replaces an earlier of
+        the same name."""
+        sheets: dict[str, AgentSheet] = {}
+        others = [entry_point.load()() for entry_point in entry_points(group=ENTRY_POINTS)]
+        for folder in (resources.files("agtmux") / "resources" / "agents", *others, users_own):
+            if folder is None or not folder.is_dir():
+                continue
+            for entry in sorted(folder.iterdir(), key=lambda each: each.name):
+                if entry.name.endswith(".toml"):
+                    sheet = _read_sheet(str(entry), entry.read_bytes())
+                    sheets[sheet.agent_type] = sheet
+        return cls(list(sheets.values()))
 
     @property
     def agent_types(self) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 
+from agtmux import paths
 from agtmux.cli.options import print_json
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 
@@ -21,7 +22,9 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    from agtmux.agents.registry import Registry
+    from pathlib import Path
+
+    from agtmux.agents.registry import AGENTS_FOLDER, Registry
     from agtmux.agents.screen.answer import as_json
 
     if sys.stdin is None or sys.stdin.isatty():
@@ -29,7 +32,7 @@ def run(options: Namespace) -> int:
             ErrorCode.USAGE, "give a screen on standard input: tmux capture-pane -p -e | agtmux classify …"
         )
     text = sys.stdin.buffer.read().decode("utf-8", "replace")
-    registry = Registry.load()
+    registry = Registry.load(Path(paths.config_file()).parent / AGENTS_FOLDER)
     if not registry.knows(options.agent):
         known = ", ".join(registry.agent_types)
         raise AgtmuxError(ErrorCode.USAGE, f"no agent is called {options.agent[:64]!r}; known are {known}")

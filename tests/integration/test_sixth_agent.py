@@ -1,0 +1,55 @@
+"""An agent that nobody has heard of joins with one file, and nothing else changes."""
+
+import json
+
+from support.home import Home, wait_until
+
+SHEET = """
+agent_type = "parrot"
+name = "Parrot"
+
+[process]
+commands = ["parrot"]
+
+[[hook]]
+event = "Squawk"
+state = "waiting_input"
+reason_code = "squawked"
+
+[screen]
+bare_signs = ["=>"]
+
+[[screen.rule]]
+says = "running"
+where = "above"
+pattern = '^flying'
+reason_code = "flies"
+"""
+
+
+def add(home: Home) -> None:
+    folder = home.folder / "config" / "agents"
+    folder.mkdir(parents=True)
+    (folder / "parrot.toml").write_text(SHEET)
+
+
+def test_it_is_found_read_and_heard(home: Home) -> None:
+    add(home)
+    program = home.folder / "parrot"
+    program.write_text("#!/bin/sh\nprintf 'flying\\n\\n=> \\n'; exec sleep 3600\n")
+    program.chmod(0o755)
+    pane = home.pane(agent=None, command=str(program))
+    home.tmux("set-option", "-p", "-t", pane, "@agtmux_agent", "parrot")
+    home.start()
+    wait_until(lambda: home.state_of(pane) == "running", "what it shows")
+    assert home.panes()[pane]["agent_type"] == "parrot"
+    done = home.run("classify", "--agent", "parrot", input="flying\n\n=> \n", stdin=None)
+    assert json.loads(done.stdout)["state"] == "running"
+
+
+def test_a_file_that_cannot_be_read_is_named(home: Home) -> None:
+    add(home)
+    (home.folder / "config" / "agents" / "bad.toml").write_text("agent_type = 3\n")
+    done = home.run("daemon", "run")
+    assert done.returncode == 2
+    assert "bad.toml" in done.stderr
