@@ -33,7 +33,16 @@ def filled(path: str) -> str:
 def test_the_walk_knows_every_route():
     assert len(ROUTES) == len(build_app(cast(Service, None)).routes)
     assert [
-        *("/v1/events", "/v1/explain", "/v1/health", "/v1/panes", "/v1/sessions", "/v1/targets", "/v1/targets/{name}"),
+        *(
+            "/v1/events",
+            "/v1/explain",
+            "/v1/health",
+            "/v1/hooks",
+            "/v1/panes",
+            "/v1/sessions",
+            "/v1/targets",
+            "/v1/targets/{name}",
+        ),
         *("/v1/targets/{name}/connect", "/v1/watch", "/v1/windows"),
     ] == PATHS
 

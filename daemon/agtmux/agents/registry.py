@@ -103,6 +103,9 @@ class Registry:
         sheets = ((sheet.agent_type, sheet.session_files) for sheet in self._sheets.values())
         return [{"name": name, **msgspec.to_builtins(files)} for name, files in sheets if files is not None]
 
+    def sheet(self, agent_type: str) -> AgentSheet:
+        return self._sheets[agent_type]
+
     def knows(self, agent_type: str) -> bool:
         return agent_type in self._sheets
 

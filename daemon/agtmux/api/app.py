@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeVar
 
 import msgspec
 from starlette.exceptions import HTTPException
@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.events import Event
-from agtmux.domain.panes import Target, TargetKind
+from agtmux.domain.panes import HOST, Target, TargetKind
 from agtmux.domain.refs import parse_ref
 from agtmux.domain.runtimes import TargetId
 from agtmux.domain.timestamps import format_timestamp
@@ -29,6 +29,8 @@ from agtmux.observe.submissions import Receipt
 from agtmux.service import Service
 
 _log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 MAX_BODY_BYTES: Final = 4 * 1024 * 1024
 _ENCODER: Final = msgspec.json.Encoder(enc_hook=str)
@@ -44,6 +46,12 @@ class NewTarget(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     ephemeral: bool = False
 
 
+class HooksAsked(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    action: Literal["install", "uninstall", "status"]
+    agents: list[str] = []
+    target: str = HOST
+
+
 def build_app(service: Service) -> App:
     return App(_Api(service))
 
@@ -56,6 +64,7 @@ class App:
         self._router = Router(
             [
                 Route("/v1/events", _Endpoint(api.events), methods=["POST"]),
+                Route("/v1/hooks", _Endpoint(api.hooks), methods=["POST"]),
                 Route("/v1/health", _Endpoint(api.health), methods=["GET"]),
                 Route("/v1/panes", _Endpoint(api.panes), methods=["GET"]),
                 Route("/v1/windows", _Endpoint(api.windows), methods=["GET"]),
@@ -142,6 +151,13 @@ class _Api:
         items = [self._target_item(target) for target in self._service.world.targets.values()]
         return _json(self._envelope({"filters": {}, "summary": {"total": len(items)}, "items": items}))
 
+    async def hooks(self, request: Request) -> Response:
+        asked = _decoded(await _body(request), HooksAsked)
+        if asked.target != HOST:
+            raise AgtmuxError(ErrorCode.UNSUPPORTED, "hooks are installed on this machine only, so far; log in there")
+        items = await self._service.change_hooks(asked.action, asked.agents)
+        return _json(self._envelope({"action": asked.action, "items": items}))
+
     async def explain(self, request: Request) -> Response:
         key = find_pane(self._service.world, parse_ref(request.query_params.get("ref", "")))
         item = views.pane_item(self._service.world, key)
@@ -169,10 +185,7 @@ class _Api:
         )
 
     async def add_target(self, request: Request) -> Response:
-        try:
-            asked = msgspec.json.decode(await _body(request), type=NewTarget)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            raise AgtmuxError(ErrorCode.USAGE, f"the request cannot be read: {error}") from None
+        asked = _decoded(await _body(request), NewTarget)
         target = await self._service.fleet.add(
             Target(
                 TargetId(asked.name),
@@ -230,6 +243,13 @@ class _Api:
     def _envelope(self, content: dict[str, Any]) -> dict[str, Any]:
         now = format_timestamp(self._service.clock.now())
         return {"schema_version": views.SCHEMA_VERSION, "generated_at": now, **content}
+
+
+def _decoded(body: bytes, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise AgtmuxError(ErrorCode.USAGE, f"the request cannot be read: {error}") from None
 
 
 async def _body(request: Request) -> bytes:

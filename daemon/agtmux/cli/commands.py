@@ -58,6 +58,12 @@ COMMANDS: Final[dict[str, Command]] = {
         "agtmux target add work --tmux-socket work",
         ("add", "connect", "list", "remove", "--kind", "--ssh-target", "--tmux-socket", "--yes", *_COMMON),
     ),
+    "hooks": Command(
+        "agtmux.cli.hooks",
+        "let agents report what they do, and take that back",
+        "agtmux hooks install",
+        ("install", "uninstall", "status", "--agent", "--target", *_COMMON),
+    ),
     "explain": Command(
         "agtmux.cli.explain",
         "say why a pane is shown the way it is",

@@ -11,6 +11,7 @@ import calendar
 import json
 import os
 import re
+import shutil
 import subprocess
 import time
 from collections import namedtuple
@@ -100,6 +101,18 @@ def describe(process: Process, with_files: bool = True) -> dict[str, object]:
         "package": name,
         "version": version,
     }
+
+
+def program_version(command: str) -> str:
+    """The version of an installed program, from its package or its name; empty if neither tells."""
+    home = os.path.expanduser("~")
+    elsewhere = ":".join([home + "/.local/bin", "/opt/homebrew/bin", "/usr/local/bin"])
+    path = shutil.which(command) or shutil.which(command, path=elsewhere)
+    if path is None:
+        return ""
+    real = os.path.realpath(path)
+    base = os.path.basename(real)
+    return base if _VERSION.fullmatch(base) else _package(real)[1]
 
 
 def _script(words: list[str], pid: int) -> str:

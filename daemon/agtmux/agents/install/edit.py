@@ -203,7 +203,12 @@ def _without(text: str, trail: Trail) -> str:
     """Take out what the trail leads to, and the containers above that were made for it and would be left empty."""
     *above, (container, index) = trail
     while above and len(container.elements) == 1 and made_for(text, container):
-        container, index = above.pop()
+        parent, at = above.pop()
+        key = parent.elements[at].key
+        if key is not None and len(parent.all(key)) > 1:
+            # Gone, it would bring to light what it hides.
+            break
+        container, index = parent, at
     return remove(text, container, index)
 
 

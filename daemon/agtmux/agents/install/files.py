@@ -44,6 +44,9 @@ class Files(Protocol):
     def read(self, path: str) -> FileState | None:
         """The file, or None if there is none."""
 
+    def is_folder(self, path: str) -> bool:
+        """Whether there is such a folder."""
+
     def replace(self, path: str, data: bytes, expected: bytes | None) -> list[str]:
         """Write the file if it still holds `expected`; returns the folders that had to be made, outermost first."""
 
@@ -71,6 +74,9 @@ class LocalFiles:
                 raise AgtmuxError(ErrorCode.CONFIG, f"{path} is not a file; nothing was changed")
             link = str(target) if Path(path).is_symlink() else None
             return FileState(target.read_bytes(), stat.S_IMODE(found.st_mode), link)
+
+    def is_folder(self, path: str) -> bool:
+        return Path(path).is_dir()
 
     def replace(self, path: str, data: bytes, expected: bytes | None) -> list[str]:
         target = _target(path)

@@ -176,11 +176,23 @@ def test_entries_that_are_there_twice_become_one() -> None:
     assert uninstall(twice, ONE) == before
 
 
+def test_an_empty_object_that_was_there_is_still_known_as_such_when_the_first_of_ours_has_gone() -> None:
+    for before in ('{"hooks": {}}', '{\n  "hooks": {\n  }\n}\n'):
+        last = install(install(before, wiring()), wiring(events=["Ask"]))
+        assert last == install(before, wiring(events=["Ask"]))
+        assert uninstall(last, wiring()) == before
+
+
 def test_an_entry_under_a_name_that_a_later_one_hides_is_moved_to_where_the_agent_looks() -> None:
     hidden = install('{"hooks": {}}', ONE).replace("}}", '}, "hooks": {"Other": []}}')
     assert status(hidden, ONE) == Found(missing=("Stop",), surplus=("Stop",))
     assert json.loads(install(hidden, ONE))["hooks"].keys() == {"Other", "Stop"}
     assert uninstall(install(hidden, ONE), ONE) == '{"hooks": {}, "hooks": {"Other": []}}'
+
+
+def test_a_list_that_hides_another_of_its_name_stays_when_it_is_empty() -> None:
+    text = '{"hooks": {"Stop": [{"hooks": []}], "Stop": [ ' + ENTRY + " ]}}"
+    assert uninstall(text, ONE) == '{"hooks": {"Stop": [{"hooks": []}], "Stop": [ ]}}'
 
 
 def test_an_entry_of_ours_with_another_event_in_its_command_is_put_right() -> None:

@@ -125,6 +125,13 @@ def test_a_file_of_somebody_else_is_respected(file: Path) -> None:
         FILES.replace(str(file), b"new", b"old\r\n")
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root is in every group")
+def test_the_group_of_a_file_is_kept(file: Path) -> None:
+    os.chown(file, -1, 12345)
+    FILES.replace(str(file), b"new", b"old\r\n")
+    assert file.stat().st_gid == 12345
+
+
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(AgtmuxError, match="not a file"):
         FILES.read(str(tmp_path))

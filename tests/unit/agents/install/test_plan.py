@@ -121,6 +121,7 @@ def test_hooks_come_and_go_and_nothing_else_changes(
     (removed,) = uninstall_hooks(sheet, files, backups)
     assert set(removed.removed) == set(events)
     assert tree(home) == before
+    assert backups.noted(sheet.agent_type) == {}
     assert hooks_status(sheet, files, HOOK, version=NEWEST).missing == events
     assert uninstall_hooks(sheet, files, backups) == [Report(sheet.agent_type, str(path))]
 
