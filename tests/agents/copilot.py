@@ -12,6 +12,7 @@ from agents.actions import (
     BASH,
     LONG_COMMAND,
     MINUTES,
+    PATIENCE,
     QUESTION,
     SLEEP,
     START,
@@ -457,15 +458,13 @@ SCENES = (
         "429",
         "There were too many requests, and no more attempts.",
         say("Hello. do:error{{429}}"),
-        asked_times(5),
-        work(5),
+        shows(r"^ *✗ ", 4 * PATIENCE),  # while it tries again, it is at work
     ),
     error(
         "500",
         "The model's server failed, and no more attempts.",
         say("Hello. do:error{{500}}"),
-        asked_times(5),
-        work(5),
+        shows(r"^ *✗ ", 4 * PATIENCE),  # while it tries again, it is at work
     ),
     error(
         "after-tool",

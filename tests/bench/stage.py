@@ -1,20 +1,29 @@
-"""What the benchmarks measure against: a real daemon with a private tmux server, in a folder of its own."""
+"""What the benchmarks measure against: a real daemon with private tmux servers, in a folder of its own."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from agtmux.client import Client
+from agtmux.domain.errors import AgtmuxError
+
+# What the tests share is theirs to import as it is under pytest.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 Row = tuple[str, str, str, bool]
+_PATIENCE = 20.0
+# A daemon looks at what does not move ever more seldom: by then it is as seldom as it gets.
+_STILL_FOR = 14.0
+_STILL_LIMIT = 40.0
 
 
 class Stage(NamedTuple):
@@ -40,35 +49,240 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 @contextlib.contextmanager
+def own_folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="agb-", dir="/tmp", ignore_cleanup_errors=True) as name:
+        yield Path(name).resolve()
+
+
+@contextlib.contextmanager
 def running_daemon(panes: int) -> Iterator[Stage]:
-    with tempfile.TemporaryDirectory(prefix="agb-", dir="/tmp") as name:
-        folder = Path(name).resolve()
+    """A daemon whose target `host` has that many panes of agents."""
+    with own_folder() as folder:
         env = environment(folder)
-        tmux = ["tmux", "-f", "/dev/null"]
-        daemon: subprocess.Popen[bytes] | None = None
+        with tmux_server(env) as server:
+            server.add_panes(panes)
+            with daemon_in(folder, env, panes) as stage:
+                yield stage._replace(panes=server.panes())
+
+
+@contextlib.contextmanager
+def daemon_in(folder: Path, env: dict[str, str], panes: int, under: tuple[str, ...] = ()) -> Iterator[Stage]:
+    """A daemon once it shows that many panes; `under` is a command that runs it, such as a tracer's."""
+    # Itself, and not through `agtmuxd`: what is measured is then this process and what it starts.
+    started = subprocess.Popen([*under, sys.executable, "-m", "agtmux.daemon"], env=env)
+    try:
+        socket = str(folder / "state" / "agtmuxd.sock")
+        client = Client(socket, start=False)
+        wait_for_panes(client, panes, started)
+        yield Stage(folder, socket, env, client, int(client.get("/v1/health")["pid"]), [])
+    finally:
+        # A tracer that is ended lets go of what it runs, and ends by itself with it.
+        _end(started, descendants(started.pid) if under else [started.pid])
+
+
+def wait_for_panes(client: Client, panes: int, daemon: subprocess.Popen[bytes] | None = None) -> None:
+    seen = "no answer"
+
+    def shows_them() -> bool:
+        nonlocal seen
+        if daemon is not None and daemon.poll() is not None:
+            raise RuntimeError(f"the daemon ended with {daemon.returncode}")
         try:
-            made = []
-            for number in range(panes):
-                verb = ["new-session", "-d", "-s", "bench"] if number == 0 else ["new-window", "-d", "-t", "bench:"]
-                command = [*tmux, *verb, "-P", "-F", "#{pane_id}", "sleep", "3600"]
-                pane = subprocess.run(command, env=env, check=True, capture_output=True, text=True).stdout.strip()
-                subprocess.run([*tmux, "set-option", "-p", "-t", pane, "@agtmux_agent", "claude"], env=env, check=True)
-                made.append(pane)
-            daemon = subprocess.Popen([sys.executable, "-m", "agtmux.daemon"], env=env)
-            socket = str(folder / "state" / "agtmuxd.sock")
-            client = Client(socket, start=False)
-            _wait(lambda: client.is_answered() and len(client.get("/v1/panes")["items"]) == panes)
-            yield Stage(folder, socket, env, client, daemon.pid, made)
-        finally:
-            if daemon is not None:
-                daemon.terminate()
-                daemon.wait()
-            subprocess.run([*tmux, "kill-server"], env=env, check=False, capture_output=True)
+            listing = client.get("/v1/panes")
+        except AgtmuxError:
+            return False
+        seen = f"it shows {len(listing['items'])}, {listing['target_errors'] or 'and no errors'}"
+        return len(listing["items"]) == panes
+
+    try:
+        wait_until(shows_them, f"a daemon that shows {panes} panes")
+    except TimeoutError as error:
+        raise TimeoutError(f"{error}: {seen}") from None
 
 
-def _wait(condition: object, limit: float = 20.0) -> None:
+def wait_until(condition: Callable[[], bool], what: str, limit: float = _PATIENCE) -> None:
     deadline = time.monotonic() + limit
-    while not condition():  # type: ignore[operator]
+    while not condition():
         if time.monotonic() > deadline:
-            raise TimeoutError("the daemon did not come up")
-        time.sleep(0.05)
+            raise TimeoutError(f"{what}: not within {limit:.0f} seconds")
+        # Seldom enough to leave the machine to what is waited for.
+        time.sleep(0.1)
+
+
+def settle(*clients: Client) -> None:
+    """Returns when nothing has moved for a while."""
+    deadline = time.monotonic() + _STILL_LIMIT
+    last: list[Any] = []
+    since = time.monotonic()
+    while time.monotonic() - since < _STILL_FOR:
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"the panes are not still within {_STILL_LIMIT:.0f} seconds")
+        shown = [client.get("/v1/panes?all=1")["items"] for client in clients]
+        if shown != last:
+            last, since = shown, time.monotonic()
+        time.sleep(2)
+
+
+# tmux
+
+
+class TmuxServer:
+    """A tmux server of one's own, the default one of its environment unless it has a path."""
+
+    def __init__(self, env: dict[str, str], path: Path | None = None) -> None:
+        self._env = env
+        self._command = ["tmux", "-f", "/dev/null", *(["-S", str(path)] if path else [])]
+        self.pid: int | None = None
+
+    def add_panes(self, count: int) -> None:
+        """Panes that do nothing, each in a window of its own and marked as an agent's."""
+        if self.pid is None and count:
+            self.run("new-session", "-d", "-s", "bench", "-x", "100", "-y", "40", "sleep", "3600")
+            self.pid = int(self.run("display-message", "-p", "#{pid}"))
+            count -= 1
+        # Many commands to one client: a process for each would take longer than what is measured.
+        self._source(["new-window -d -t bench: sleep 3600"] * count)
+        self._source([f"set-option -p -t {pane} @agtmux_agent claude" for pane in self.panes()])
+
+    def panes(self) -> list[str]:
+        return self.run("list-panes", "-a", "-F", "#{pane_id}").split() if self.pid is not None else []
+
+    def run(self, *words: str, typed: str | None = None) -> str:
+        done = subprocess.run(
+            [*self._command, *words], env=self._env, input=typed, capture_output=True, text=True, timeout=_PATIENCE
+        )
+        if done.returncode != 0:
+            raise RuntimeError(f"tmux {words[0]}: {done.stderr.strip()}")
+        return done.stdout.strip()
+
+    def close(self) -> None:
+        if self.pid is None:
+            return
+        with contextlib.suppress(RuntimeError, subprocess.TimeoutExpired):
+            self.run("kill-server")
+        try:
+            wait_until(lambda: _process(self.pid) is None, "end of a tmux server", 5)
+        except TimeoutError:
+            _kill(self.pid, signal.SIGKILL)
+
+    def _source(self, lines: list[str]) -> None:
+        if lines:
+            self.run("source-file", "-", typed="\n".join(lines) + "\n")
+
+
+@contextlib.contextmanager
+def tmux_server(env: dict[str, str], path: Path | None = None) -> Iterator[TmuxServer]:
+    server = TmuxServer(env, path)
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+# Processes
+
+
+class Usage(NamedTuple):
+    """Seconds of processor time, of a process and of those it started, ended ones included."""
+
+    own: float
+    started: float
+
+    @property
+    def whole(self) -> float:
+        return self.own + self.started
+
+    def since(self, earlier: Usage) -> Usage:
+        return Usage(self.own - earlier.own, self.started - earlier.started)
+
+
+def usage(pid: int) -> Usage:
+    tick = os.sysconf("SC_CLK_TCK")
+    processes = _processes()
+    own, ended = processes[pid].ticks, processes[pid].children_ticks
+    alive = (processes[each] for each in _below(processes, pid))
+    return Usage(own / tick, (ended + sum(each.ticks + each.children_ticks for each in alive)) / tick)
+
+
+def descendants(pid: int) -> list[int]:
+    return _below(_processes(), pid)
+
+
+class _Process(NamedTuple):
+    parent: int
+    ticks: int
+    children_ticks: int
+
+
+def _processes() -> dict[int, _Process]:
+    pids = (int(path.name) for path in Path("/proc").glob("[0-9]*"))
+    return {pid: process for pid in pids if (process := _process(pid)) is not None}
+
+
+def _process(pid: int | None) -> _Process | None:
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    words = text.rpartition(")")[2].split()
+    # A zombie only waits for its parent to take note.
+    if words[0] in "ZX":
+        return None
+    utime, stime, cutime, cstime = map(int, words[11:15])
+    return _Process(int(words[1]), utime + stime, cutime + cstime)
+
+
+def _below(processes: dict[int, _Process], pid: int) -> list[int]:
+    found = [pid]
+    for each in found:
+        found += [child for child, process in processes.items() if process.parent == each]
+    return found[1:]
+
+
+def _end(child: subprocess.Popen[bytes], pids: list[int]) -> None:
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        for pid in pids:
+            _kill(pid, number)
+        try:
+            child.wait(_PATIENCE / 2)
+            return
+        except subprocess.TimeoutExpired:
+            continue
+    child.wait(_PATIENCE)
+
+
+def _kill(pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+# The measurement
+
+
+@contextlib.contextmanager
+def bounded(seconds: int) -> Iterator[None]:
+    """Says how busy the machine is, and sees to it that too long a measurement, or one that is ended, cleans up."""
+    print(f"  load {Path('/proc/loadavg').read_text().strip()}", file=sys.stderr)
+
+    endings = {signal.SIGALRM: f"not measured within {seconds} seconds", signal.SIGTERM: "ended"}
+
+    def end(number: int, _: object) -> None:
+        # Once: what is cleaned up from now on is not to be left half done.
+        for each in endings:
+            signal.signal(each, signal.SIG_IGN)
+        # Not TimeoutError, which is an OSError and would pass for the daemon's.
+        raise SystemExit(endings[signal.Signals(number)])
+
+    before = {number: signal.signal(number, end) for number in endings}
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def print_rows(rows: list[Row]) -> None:
+    for row in rows:
+        print(*row, sep=" | ")

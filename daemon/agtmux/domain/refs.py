@@ -24,7 +24,10 @@ from agtmux.domain.errors import AgtmuxError, ErrorCode
 _RUNTIME_ID = re.compile(r"[A-Za-z0-9._:-]{16,128}")
 _TARGET = re.compile(r"[A-Za-z0-9._-]+")
 # What is handed to ssh must not be taken for an option, and is shown to people who paste it.
-_SSH_TARGET = re.compile(r"[A-Za-z0-9_\[][A-Za-z0-9._@:/%\[\]+-]*")
+# A password has no place in it.
+_SSH_TARGET = re.compile(
+    r"(?:ssh://)?(?:[A-Za-z0-9_][A-Za-z0-9._+-]*@)*(?:[A-Za-z0-9_][A-Za-z0-9._%:-]*|\[[0-9A-Fa-f:.%]+\](?::[0-9]+)?)/?"
+)
 _WINDOW_ID = re.compile(r"@[0-9]+")
 _PANE_ID = re.compile(r"%[0-9]+")
 _SESSION_ENC = re.compile(r"(?:[A-Za-z0-9._~-]|%[0-9A-Fa-f]{2})+")

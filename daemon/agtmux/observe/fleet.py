@@ -283,6 +283,9 @@ def _check(target: Target) -> None:
     name = target.target_id
     if not is_target_name(name):
         raise AgtmuxError(ErrorCode.USAGE, f"{name[:64]!r} is no target name; use letters, digits, . _ and -")
+    if ":" in target.connection_ref.removeprefix("ssh://").rpartition("@")[0]:
+        # Not told again: it would stand in a terminal and in a log.
+        raise AgtmuxError(ErrorCode.USAGE, "a password has no place in an ssh target; give a host or user@host")
     if target.kind is TargetKind.SSH and not is_ssh_target(target.connection_ref):
         raise AgtmuxError(
             ErrorCode.USAGE, f"{target.connection_ref[:64]!r} is no host as ssh takes it; give a host or user@host"

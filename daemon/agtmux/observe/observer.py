@@ -22,7 +22,7 @@ from agtmux.domain.states import Health, State
 from agtmux.domain.timestamps import Timestamp
 from agtmux.engine.transitions import Policy
 from agtmux.observe.ingest import Ingest
-from agtmux.observe.pace import Pace
+from agtmux.observe.pace import SOONEST, Pace
 from agtmux.observe.sightings import Sightings
 from agtmux.observe.submissions import HealthChanged, RemoveTarget
 from agtmux.observe.world import World
@@ -37,6 +37,8 @@ _BUSY = frozenset({State.RUNNING, State.WAITING_APPROVAL, State.WAITING_INPUT})
 _CLOCKS_AGREE = 2 * SECOND
 _JITTER = 0.2
 _ONE_MOMENT = 0.03
+# Characters of all screens of a target together.
+_MOST_SCREENS = 16_000_000
 # What turns before an agent's title is no part of it, and would be news at every look.
 _SPINNER = re.compile(r"^[\u2800-\u28ff◐◓◑◒✳✶✻✽✢·*]\s+")
 
@@ -175,6 +177,10 @@ class Observer:
             pause = self._limits.pause(self._failures) / SECOND
             await self._woken_within(pause * random.uniform(1 - _JITTER, 1 + _JITTER))
             return
+        if self._health.health is not Health.OK:
+            # It has answered; the sooner it does so again, the sooner its panes are known again.
+            await self._woken_within(SOONEST)
+            return
         spacing, longest = self._pace.spacing, self._pace.longest
         if await self._woken_within(spacing) or self._has_stirred:
             return
@@ -224,7 +230,11 @@ class Observer:
         sighting = await self._executor.look(captures, anew)
         ahead = int(sighting.ahead * SECOND) + self._clock.lead
         self._read(sighting.panes.values(), ahead if abs(ahead) > _CLOCKS_AGREE else 0)
-        self.screens.update((PaneId(screen.pane_id), screen.text) for screen in sighting.screens)
+        room = _MOST_SCREENS - sum(map(len, self.screens.values()))
+        for screen in sighting.screens:
+            room -= len(screen.text) - len(self.screens.get(PaneId(screen.pane_id), ""))
+            if room >= 0:
+                self.screens[PaneId(screen.pane_id)] = screen.text
         is_same_server = self._last is not None and self._last.tmux_server_boot_id == (sighting.server or None)
         for pane_id in list(self.screens):
             seen_now = self._seen.get(pane_id)

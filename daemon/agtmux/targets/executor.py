@@ -17,6 +17,8 @@ from agtmux.targets.messages import MOST_PANES, Begun, Door, Looked, Notice, Pan
 
 # A probe whose daemon is gone without a word, as when a route is dropped, ends by itself after this.
 _SILENCE: Final = 20.0
+# Characters that one target may make us keep.
+_MOST_TEXT: Final = 8_000_000
 # How much of the time for an answer the other end may use.
 _OF_THE_LIMIT: Final = 0.8
 
@@ -65,6 +67,7 @@ class ProbeExecutor:
         self._on_end = on_end
         self._link: Link | None = None
         self._panes: dict[str, PaneRow] = {}
+        self._sizes: dict[str, int] = {}
         # What the probe said of itself when the line was opened.
         self.begun: Begun | None = None
         # Why its hooks are not heard.
@@ -86,6 +89,7 @@ class ProbeExecutor:
     async def close(self) -> None:
         link, self._link = self._link, None
         self._panes.clear()
+        self._sizes.clear()
         if link is not None:
             await link.close()
 
@@ -128,8 +132,12 @@ class ProbeExecutor:
     async def _see(self, looked: Looked, captures: list[str], ahead: float) -> Sighting:
         for pane_id in looked.gone:
             self._panes.pop(pane_id, None)
-        self._panes.update((row.pane_id, row) for row in looked.panes)
-        if len(self._panes) > MOST_PANES or (self._panes and not looked.server):
+            self._sizes.pop(pane_id, None)
+        for row in looked.panes:
+            self._panes[row.pane_id] = row
+            self._sizes[row.pane_id] = _size(row)
+        is_too_much = sum(self._sizes.values()) + sum(len(each.text) for each in looked.screens) > _MOST_TEXT
+        if is_too_much or len(self._panes) > MOST_PANES or (self._panes and not looked.server):
             error = refused("it tells of more panes than can be, or of panes without a server")
             self._on_refusal(error)
             await self.close()
@@ -137,3 +145,8 @@ class ProbeExecutor:
         asked = self._panes.keys() & set(captures)
         screens = [screen for screen in looked.screens if screen.pane_id in asked]
         return Sighting(looked.server, ahead, dict(self._panes), screens, looked.is_metered)
+
+
+def _size(row: PaneRow) -> int:
+    about = (row.session_name, row.window_name, row.title, row.cwd, row.branch, row.command, row.mark)
+    return sum(map(len, about)) + sum(sum(map(len, each.argv)) for each in row.foreground)

@@ -35,7 +35,7 @@ class ForegroundRow(msgspec.Struct, frozen=True):
 class PaneRow(msgspec.Struct, frozen=True):
     pane_id: _PaneId
     pid: _Pid | None
-    session_name: _Line
+    session_name: Annotated[str, msgspec.Meta(min_length=1, max_length=4_096)]
     window_id: Annotated[str, msgspec.Meta(pattern=r"\A@[0-9]{1,18}\Z")]
     window_name: _Line
     title: _Line

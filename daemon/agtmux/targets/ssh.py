@@ -7,6 +7,7 @@ whatever the config says about that: accepting it is for the user's own ssh to a
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import re
 import secrets
@@ -103,8 +104,8 @@ def _address(ssh_target: str) -> tuple[str, dict[str, Any]]:
 
 
 async def _options(host: str, **given: Any) -> asyncssh.SSHClientConnectionOptions:
-    # Without keys: only what the config says of the host is wanted.
-    options = await asyncssh.SSHClientConnectionOptions.construct(host=host, client_keys=None, **given)
+    # `config=()` is the user's own, None would be none at all. Without keys: only what it says of the host is wanted.
+    options = await asyncssh.SSHClientConnectionOptions.construct(config=(), host=host, client_keys=None, **given)
     assert isinstance(options, asyncssh.SSHClientConnectionOptions)
     return options
 
@@ -124,7 +125,9 @@ async def _start_probe(connection: asyncssh.SSHClientConnection, ssh_target: str
         COMMAND, encoding=None, request_pty=False, send_env=None, env=None, stderr=asyncssh.PIPE
     )
     greeting = f"\0agtmux {secrets.token_hex(16)}\n"
-    process.stdin.write(program(greeting))
+    with contextlib.suppress(OSError):
+        # It may have ended already; what it said about that is read below.
+        process.stdin.write(program(greeting))
     noise = bytearray()
     while greeting.encode() not in noise:
         chunk = await process.stdout.read(4_096)
@@ -191,4 +194,5 @@ async def _explained(ssh_target: str) -> AsyncIterator[None]:
     except (asyncssh.Error, ValueError) as error:
         raise unreachable(f"{ssh_target}: {error}") from None
     except OSError as error:
-        raise unreachable(f"{ssh_target} cannot be reached: {error.strerror or error}") from None
+        why = os.strerror(error.errno) if error.errno is not None and error.errno > 0 else error.strerror or str(error)
+        raise unreachable(f"{ssh_target} cannot be reached: {why}; `ssh {ssh_target}` may tell more") from None
