@@ -97,6 +97,8 @@ def test_it_speaks_up_when_something_happens_and_once_a_look(home: Home) -> None
     home.tmux("send-keys", "-t", pane, "y")
     assert probe.is_silent_for(1.0)
     probe.look()
+    # Until the server is at rest after our own question, what it does counts as that.
+    assert probe.is_silent_for(0.5)
     home.tmux("rename-session", "-t", "work", "other")
     probe.next_notice("stirred", 2)
 

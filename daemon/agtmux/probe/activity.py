@@ -2,8 +2,8 @@
 
 Whatever changes a pane, be it output, input, a rename or a new window, makes the server run. So while it has had no
 time on a processor, nothing has changed, and no process needs to be spent on finding that out. Our own questions make
-it run too, so the time is taken when the answer is complete. What happens in between is found by the next look, which
-comes soon after one that brought news and within seconds in any case.
+it run too, until a moment after the answer is complete, and the time is taken then. What happens in that moment is
+found by the next look, which comes soon after one that brought news and within seconds in any case.
 """
 
 from __future__ import annotations

@@ -17,6 +17,8 @@ from agtmux.probe.foregrounds import Foregrounds
 _LONGEST = 4_096
 # Of screens in one look.
 _MOST_TEXT = 2_000_000
+_SETTLING = 0.01
+_MOST_SETTLING = 5
 _PANE_ID = re.compile(r"%[0-9]{1,18}")
 
 
@@ -71,6 +73,15 @@ class Looker:
             "is_metered": self._mark is not None,
         }
 
+    def settle(self) -> None:
+        """After the answer was handed on: our own question still moves the server for a moment."""
+        for _ in range(_MOST_SETTLING if self._server_pid is not None else 0):
+            time.sleep(_SETTLING)
+            mark = activity.mark(self._server_pid, self._socket_path())
+            if mark == self._mark or mark is None:
+                break
+            self._mark = mark
+
     def has_stirred(self) -> bool:
         """Whether the server has done anything since the last look; False where that cannot be known."""
         return self._mark is not None and activity.mark(self._server_pid, self._socket_path()) != self._mark
@@ -88,7 +99,6 @@ class Looker:
         return tmux.socket_path(self._tmux_socket)
 
     def _begin(self, listed: list[dict[str, str]]) -> None:
-        """Right after the answer: until the server is at rest again, and before anything else takes time."""
         server = "%s-%s" % (listed[0]["pid"], listed[0]["start_time"]) if listed else ""
         if server != self._server:
             self._captured.clear()

@@ -136,6 +136,8 @@ class Probe:
         self._wake.follow(self._looker.wake_channel, self._looker.wake_command)
         self._is_armed = bool(looked["is_metered"]) or self._wake.fileno() is not None
         self._line.send({"id": message.get("id"), "looked": looked})
+        if self._is_armed:
+            self._looker.settle()
 
     def _notice(self, ready: set[int]) -> None:
         woken = self._wake.fileno() in ready and self._wake.has_rung()

@@ -17,7 +17,7 @@ MINIMUM_VERSION = (3, 3)
 _ELSEWHERE = "/opt/homebrew/bin:/usr/local/bin:/opt/local/bin:/usr/bin:/bin"
 _TIME_LIMIT = 4.0
 # A client hands its command to the server in one message of 16 KiB.
-_LONGEST_COMMAND = 12_000
+_LONGEST_COMMAND = 15_500
 _LONGEST_SCREEN = 200_000
 
 _FIELDS = (
@@ -86,7 +86,7 @@ def snapshot(
     tmux: str, tmux_socket: str, captures: dict[str, int], limit: float = _TIME_LIMIT
 ) -> tuple[list[dict[str, str]], dict[str, str]]:
     """One row a pane, empty when no server is running; and the screens of those of `captures` whose window has shown
-    anything since the given second. One process for all of it, unless there are a hundred panes to capture."""
+    anything since the given second. One process for all of it, up to some 150 panes to capture."""
     # A path may hold tabs and newlines. Nothing holds a word that was made up just now.
     mark = "<%s>" % os.urandom(8).hex()
     row_format = mark.join("#{%s}" % name for name in _FIELDS) + mark + "."
@@ -109,16 +109,17 @@ def _chains(words: list[str], captures: dict[str, int], mark: str) -> list[list[
     chains = [words]
     length = sum(map(len, words))
     for pane_id, since in captures.items():
-        # A pane that has gone ends a chain, except within if-shell. Activity has a resolution of one second.
+        # A pane that has gone ends a chain, except within if-shell. Activity has a resolution of one second. The
+        # names are tmux's short ones, as room is scarce.
         part = [
             ";",
-            "if-shell",
+            "if",
             "-F",
             "-t",
             pane_id,
             "#{e|>=:#{window_activity},%d}" % since,
             # Without its sign: display-message would take it for a part of the time.
-            "display-message -p '%s%s' ; capture-pane -p -e -t %s" % (mark, pane_id[1:], pane_id),
+            "display -p '%s%s' ; capturep -pe -t %s" % (mark, pane_id[1:], pane_id),
         ]
         length += sum(map(len, part)) + len(part)
         if length > _LONGEST_COMMAND:

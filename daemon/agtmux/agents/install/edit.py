@@ -174,12 +174,11 @@ def _our_commands(entries: Node, wiring: Wiring) -> Iterator[tuple[Node, Trail]]
         handlers = entry.node.get(place.handlers)
         if handlers is None or handlers.kind is not Kind.ARRAY:
             continue
-        commands = [handler.node.get(place.command) for handler in handlers.elements]
-        ours = [command is not None and _is_our_command(command, wiring) for command in commands]
         at_handlers = next(at for at, element in enumerate(entry.node.elements) if element.node is handlers)
-        for at, command in enumerate(commands):
-            if command is not None and ours[at]:
-                alone = len(commands) == 1
+        alone = len(handlers.elements) == 1
+        for at, handler in enumerate(handlers.elements):
+            command = handler.node.get(place.command)
+            if command is not None and _is_our_command(command, wiring):
                 yield command, whole if alone else (*whole, (entry.node, at_handlers), (handlers, at))
 
 
