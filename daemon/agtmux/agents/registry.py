@@ -138,6 +138,11 @@ class Registry:
     def read_screen(self, agent_type: str, text: str, *, title: str = "", command: str = "") -> Seen:
         return classify(text, self._sheets[agent_type].screen, title=title, command=command)
 
+    def reads_screens(self, agent_type: str) -> bool:
+        """Whether anything is known of what it shows."""
+        screen = self._sheets[agent_type].screen
+        return bool(screen.signs or screen.bare_signs or screen.rule)
+
     def has_verified(self, agent_type: str, version: str | None) -> bool:
         """Whether the screens of that version were looked at when the rules were made."""
         verified = self._sheets[agent_type].screen.verified

@@ -59,6 +59,8 @@ class Sightings:
             record = self._world.records.get((self._target_id, pane_id))
             if record is None or not record.runtime.has_agent:
                 continue
+            if not self._registry.reads_screens(record.runtime.agent_type):
+                continue
             sight = self._sight(pane_id, record, text, titles.get(pane_id, ""), taken_at)
             sights[pane_id] = sight
             if not sight.seen.is_overlay and self._is_worth_telling(sight, record):

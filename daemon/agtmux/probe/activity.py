@@ -18,10 +18,11 @@ def mark(server_pid: int | None, socket: str) -> object:
     if server_pid is None:
         return _socket_mark(socket)
     try:
-        with open("%s/%d/comm" % (PROC, server_pid), "rb") as file:
-            # Its pid may be one of another namespace.
-            if not file.read().startswith(b"tmux"):
-                return None
+        with open("%s/%d/stat" % (PROC, server_pid), "rb") as file:
+            name, _, fields = file.read().partition(b"(")[2].rpartition(b")")
+        # Its pid may be one of another namespace; and one that has ended may stand there until somebody notices.
+        if not name.startswith(b"tmux") or fields.split()[:1] in ([b"Z"], [b"X"]):
+            return None
         with open("%s/%d/schedstat" % (PROC, server_pid), "rb") as file:
             used = file.read()
             # Where the kernel does not count, it says so by zeros.

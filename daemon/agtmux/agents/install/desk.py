@@ -62,7 +62,7 @@ class HookDesk:
             return [self._registry.sheet(name) for name in names]
         # Those that somebody uses here: their folder is there.
         sheets = [self._registry.sheet(name) for name in self._registry.agent_types]
-        return [sheet for sheet in sheets if sheet.hooks is not None and self._is_used(sheet)]
+        return [sheet for sheet in sheets if sheet.hooks is not None and sheet.hooks.events and self._is_used(sheet)]
 
     def _is_used(self, sheet: AgentSheet) -> bool:
         assert sheet.hooks is not None
