@@ -39,9 +39,9 @@ PINNED: dict[str, list[str]] = {
 # What the corpus has screens of beside those.
 RECORDED: dict[str, list[str]] = {
     "claude": ["1.0.40", "1.0.128", "2.0.14", "2.0.77", "2.1.20", "2.1.120", "2.1.260"],
-    "codex": [],
-    "gemini": [],
-    "copilot": [],
+    "codex": ["0.42.0", "0.58.0", "0.77.0", "0.98.0", "0.116.0", "0.128.0", "0.140.0", "0.155.0"],
+    "gemini": ["0.1.22", "0.33.2", "0.45.2"],
+    "copilot": ["1.0.20", "1.0.60", "1.0.80"],
 }
 
 LIMIT = 600.0
