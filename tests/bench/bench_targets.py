@@ -31,7 +31,7 @@ from support.http import Connection
 
 PANES_A_TARGET = 25
 FEW, MANY = 4, 20
-WINDOW = 45.0
+WINDOW = 40.0
 GROWTH_BUDGET = 1.15
 REQUESTS = 600
 PAUSE = 0.01

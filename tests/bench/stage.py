@@ -21,8 +21,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 Row = tuple[str, str, str, bool]
 _PATIENCE = 20.0
-# A daemon looks at what does not move ever more seldom: by then it is as seldom as it gets.
-_STILL_FOR = 14.0
+# A daemon looks at what does not move ever more seldom. By then it looks as seldom as it ever will, and is between two
+# of its more thorough looks, so that what falls into a window does not depend on a second more or less.
+_STILL_FOR = 20.0
 _STILL_LIMIT = 40.0
 
 
