@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from agtmux.agents.screen.capture import read_capture
-from agtmux.agents.screen.layout import Choice, Layout, read_layout
+from agtmux.agents.screen.layout import Choice, Layout, is_faint, read_layout
 from agtmux.agents.screen.rules import ScreenRule, ScreenSheet, Where
 from agtmux.domain.states import Confidence, Reason, State
 
@@ -70,6 +70,8 @@ def classify(text: str, sheet: ScreenSheet, *, title: str = "", command: str = "
         found = _first(sheet.rule, regions, stage)
         if found is not None:
             return _told(layout, *found)
+        if "running" in stage and sheet.fades_when_busy and _is_faded(layout):
+            return Seen(State.RUNNING, "faded_prompt", Confidence.HIGH, _prompt(layout), **_typed(layout))
     if layout.composer is not None:
         return Seen(State.IDLE, "prompt", Confidence.HIGH, _prompt(layout), **_typed(layout))
     return Seen(State.UNKNOWN, Reason.UNSUPPORTED_SIGNAL, Confidence.LOW, ("nothing is known of this screen",))
@@ -149,6 +151,14 @@ def _question(heading: list[str]) -> tuple[str, list[str]]:
         line for line in heading[1:] if line != question and not line.startswith(("Tip:", "Reason:", "Environment:"))
     ]
     return question, [line.removeprefix("$ ") for line in body]
+
+
+def _is_faded(layout: Layout) -> bool:
+    """Whether the prompt's own sign is drawn faintly."""
+    if layout.composer is None:
+        return False
+    line = layout.capture.lines[layout.composer.top]
+    return is_faint(line.look_at(line.start))
 
 
 def _typed(layout: Layout) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from agtmux.agents.screen.capture import Capture, Line
+from agtmux.agents.screen.capture import Capture, Line, Look
 
 # What stands before the choice that Enter would take.
 _SELECTORS: Final = "❯›>●▶▸→»◉➤"
@@ -174,11 +174,10 @@ def _is_placeholder(capture: Capture, at: int, begin: int, bottom: int) -> bool:
     ]
     if visible and line.look_at(visible[0]).reverse:
         visible = visible[1:]
-    return bool(visible) and all(_is_faint(line, index) for index in visible)
+    return bool(visible) and all(is_faint(line.look_at(index)) for index in visible)
 
 
-def _is_faint(line: Line, index: int) -> bool:
-    look = line.look_at(index)
+def is_faint(look: Look) -> bool:
     return look.dim or look.foreground in _GREYS
 
 

@@ -58,6 +58,8 @@ class ScreenSheet(msgspec.Struct, forbid_unknown_fields=True, frozen=True, dict=
     bare_signs: list[str] = []
     # How a message of the user's begins, once it was sent.
     user: str = r"^[>❯›] "
+    # The prompt's sign is drawn faintly while a turn is under way, whatever else is shown.
+    fades_when_busy: bool = False
     # Versions whose screens were looked at.
     verified: list[str] = []
     rule: list[ScreenRule] = []
