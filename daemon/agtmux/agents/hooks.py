@@ -50,7 +50,7 @@ class HookRule(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
     def fits(self, event: str, payload: object) -> bool:
         events = (self.event,) if isinstance(self.event, str) else self.event
-        return event in events and all(_holds(payload, path, want) for path, want in self.when.items())
+        return event in events and all(holds(payload, path, want) for path, want in self.when.items())
 
     def verdict(self, event: str, payload: object) -> Verdict | None:
         if self.state is None:
@@ -93,7 +93,7 @@ def read_hook(rules: list[HookRule], event: str, payload: object) -> tuple[Sourc
     return Source.HOOK, Verdict(State.UNKNOWN, Reason.UNSUPPORTED_SIGNAL, Confidence.LOW, note=note)
 
 
-def _holds(payload: object, path: str, want: Condition) -> bool:
+def holds(payload: object, path: str, want: Condition) -> bool:
     value = _look_up(payload, path)
     if isinstance(want, bool):
         return bool(value) is want

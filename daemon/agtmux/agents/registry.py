@@ -2,63 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from importlib.metadata import entry_points
-from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, Final, Literal
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any, Final
 
-import msgspec
-
-from agtmux.agents.hooks import HookRule, read_hook
-from agtmux.agents.install.sheet import HookSettings
-from agtmux.agents.screen.classify import Seen, classify
-from agtmux.agents.screen.rules import ScreenSheet
+from agtmux.agents.adapter import SheetAdapter
+from agtmux.agents.contract import CONTRACT_VERSION, Adapter, Glance, SessionFile
+from agtmux.agents.screen.classify import Seen
+from agtmux.agents.sessions import Status
+from agtmux.agents.sheet import AgentSheet, read_sheet
+from agtmux.agents.witness import Reading
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.events import Verdict
 from agtmux.domain.panes import ForegroundProcess
 from agtmux.domain.runtimes import NO_AGENT
 from agtmux.domain.states import Source
 
-# A package joins with an entry point of this group: a function that returns a folder of such files.
+# A package joins with an entry point of this group: a function that returns a folder of such files, or adapters.
 ENTRY_POINTS: Final = "agtmux.agents"
 # Beside config.toml: the user's own.
 AGENTS_FOLDER: Final = "agents"
-
-
-class ProcessRule(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """How an agent's process is known: by its command, the package of its script, or where its program lies."""
-
-    commands: list[str] = []
-    packages: list[str] = []
-    programs: list[str] = []
-
-
-class SessionFiles(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """Where an agent writes down what it is doing."""
-
-    folder: str
-    pattern: str
-    # 1 for files in the folders below.
-    depth: Literal[0, 1] = 0
-
-
-class AgentSheet(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    agent_type: Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
-    name: str
-    process: ProcessRule
-    session_files: SessionFiles | None = None
-    hooks: HookSettings | None = None
-    hook: list[HookRule] = []
-    screen: ScreenSheet = ScreenSheet()
-
-
-def _read_sheet(path: str, text: bytes) -> AgentSheet:
-    try:
-        return msgspec.toml.decode(text, type=AgentSheet)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise AgtmuxError(ErrorCode.CONFIG, f"{path}: {error}; correct it or move it away") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,42 +39,41 @@ class Identity:
 
 
 class Registry:
-    def __init__(self, sheets: list[AgentSheet]) -> None:
-        self._sheets = {sheet.agent_type: sheet for sheet in sheets}
-        self._commands = {word: sheet.agent_type for sheet in sheets for word in sheet.process.commands}
-        self._packages = {word: sheet.agent_type for sheet in sheets for word in sheet.process.packages}
-        self._programs = {word: sheet.agent_type for sheet in sheets for word in sheet.process.programs}
+    def __init__(self, adapters: Iterable[Adapter]) -> None:
+        self._adapters = {adapter.sheet.agent_type: adapter for adapter in adapters}
+        commands = ((word, adapter) for adapter in self._adapters.values() for word in adapter.sheet.process.commands)
+        self._commands = {word: adapter.sheet.agent_type for word, adapter in commands}
 
     @classmethod
     def load(cls, users_own: Path | None = None) -> Registry:
         """Those that come with agtmux, those of other packages, and the user's own; a later one replaces an earlier of
         the same name."""
-        sheets: dict[str, AgentSheet] = {}
-        others = [entry_point.load()() for entry_point in entry_points(group=ENTRY_POINTS)]
-        for folder in (resources.files("agtmux") / "resources" / "agents", *others, users_own):
-            if folder is None or not folder.is_dir():
-                continue
-            for entry in sorted(folder.iterdir(), key=lambda each: each.name):
-                if entry.name.endswith(".toml"):
-                    sheet = _read_sheet(str(entry), entry.read_bytes())
-                    sheets[sheet.agent_type] = sheet
-        return cls(list(sheets.values()))
+        adapters = _in_folder(resources.files("agtmux") / "resources" / "agents")
+        for entry_point in entry_points(group=ENTRY_POINTS):
+            adapters += _joined(entry_point.name, entry_point.load()())
+        if users_own is not None:
+            adapters += _in_folder(users_own)
+        return cls(adapters)
 
     @property
     def agent_types(self) -> list[str]:
-        return list(self._sheets)
+        return list(self._adapters)
+
+    @property
+    def adapters(self) -> list[Adapter]:
+        return list(self._adapters.values())
 
     @property
     def session_files(self) -> list[dict[str, Any]]:
         """What a probe is told to watch, each under its agent's name."""
-        sheets = ((sheet.agent_type, sheet.session_files) for sheet in self._sheets.values())
-        return [{"name": name, **msgspec.to_builtins(files)} for name, files in sheets if files is not None]
+        subscriptions = ((name, adapter.subscribe()) for name, adapter in self._adapters.items())
+        return [{"name": name, **each.session_files} for name, each in subscriptions if each.session_files is not None]
 
     def sheet(self, agent_type: str) -> AgentSheet:
-        return self._sheets[agent_type]
+        return self._adapters[agent_type].sheet
 
     def knows(self, agent_type: str) -> bool:
-        return agent_type in self._sheets
+        return agent_type in self._adapters
 
     def identify(self, mark: str, command: str, foreground: Sequence[ForegroundProcess]) -> Identity:
         """The agent in a pane: what the pane says of itself, else what runs in front there, outermost first."""
@@ -116,37 +82,53 @@ class Registry:
             if agent_type != NO_AGENT and mark in (agent_type, ""):
                 return Identity(agent_type, process.pid, process.started, process.version or None)
         # A mark is about the pane, whatever runs in it: outermost is the pane's own process.
-        named = mark if mark in self._sheets else self._commands.get(command, NO_AGENT)
+        named = mark if mark in self._adapters else self._commands.get(command, NO_AGENT)
         if not foreground:
             return Identity(named, None, None)
         return Identity(named, foreground[0].pid, foreground[0].started)
 
     def _who(self, process: ForegroundProcess) -> str:
-        if process.package in self._packages:
-            return self._packages[process.package]
-        words = [word for word in (process.executable, process.script, *process.argv[:1]) if word]
-        for word in words:
-            name = PurePosixPath(word).name.lstrip("-")
-            agent_type = self._commands.get(name) or self._commands.get(name.partition(".")[0])
-            if agent_type is not None:
-                return agent_type
-            for place, agent_type in self._programs.items():
-                if place in word:
-                    return agent_type
-        return NO_AGENT
+        found = (name for name, adapter in self._adapters.items() if adapter.identify(process))
+        return next(found, NO_AGENT)
+
+    def poll(self, agent_type: str, glance: Glance) -> Reading:
+        return self._adapters[agent_type].poll(glance)
 
     def read_screen(self, agent_type: str, text: str, *, title: str = "", command: str = "") -> Seen:
-        return classify(text, self._sheets[agent_type].screen, title=title, command=command)
+        return self.poll(agent_type, Glance(text, title, command)).seen
 
     def reads_screens(self, agent_type: str) -> bool:
         """Whether anything is known of what it shows."""
-        screen = self._sheets[agent_type].screen
-        return bool(screen.signs or screen.bare_signs or screen.rule)
+        return self._adapters[agent_type].capabilities.polling_required
 
     def has_verified(self, agent_type: str, version: str | None) -> bool:
         """Whether the screens of that version were looked at when the rules were made."""
-        verified = self._sheets[agent_type].screen.verified
-        return version is None or version in verified
+        return self._adapters[agent_type].health(version).is_verified
 
     def read_hook(self, agent_type: str, event: str, payload: object) -> tuple[Source, Verdict | None]:
-        return read_hook(self._sheets[agent_type].hook, event, payload)
+        return self._adapters[agent_type].normalise(event, payload)
+
+    def read_file(self, agent_type: str, file: SessionFile) -> tuple[frozenset[int], Status | None]:
+        return self._adapters[agent_type].normalise_file(file)
+
+
+def _in_folder(folder: Traversable) -> list[Adapter]:
+    if not folder.is_dir():
+        return []
+    entries = sorted(folder.iterdir(), key=lambda each: each.name)
+    return [SheetAdapter(read_sheet(str(each), each.read_bytes())) for each in entries if each.name.endswith(".toml")]
+
+
+def _joined(package: str, offered: Any) -> list[Adapter]:
+    """What another package brings: a folder of TOML files, or adapters of its own."""
+    if not isinstance(offered, list | tuple):
+        return _in_folder(offered)
+    for adapter in offered:
+        version = str(getattr(adapter, "contract_version", "none"))
+        if version.partition(".")[0] != CONTRACT_VERSION.partition(".")[0]:
+            raise AgtmuxError(
+                ErrorCode.CONFIG,
+                f"the adapters of {package} are made for contract {version}, and this agtmux has {CONTRACT_VERSION};"
+                " update one of the two or uninstall it",
+            )
+    return list(offered)

@@ -62,8 +62,15 @@ class Policy:
     seen_ttl: int = 600 * SECOND
     # How often a sighting must be repeated before it overrules what was told.
     sightings_to_overrule: int = 2
+    # A report comes before its screen is painted; what is seen in between says nothing against it.
+    settling_wait: int = 1_500_000
+    settling_turn: int = 1 * SECOND
     bind_window: int = 5 * SECOND
     pending_bind_ttl: int = 10 * SECOND
+
+    def settling(self, told: State) -> int:
+        """How long after such a report its screen may still show what was before."""
+        return {APPROVAL: self.settling_wait, INPUT: self.settling_wait, RUNNING: self.settling_turn}.get(told, 0)
 
     def ttl(self, source: Source, state: State) -> int:
         return self.told_ttl[state] if source in EVENT_DRIVEN else self.seen_ttl

@@ -224,8 +224,14 @@ class Fleet:
             await self._take(target, notice)
         elif isinstance(notice, Stirred):
             watch.observer.stirred()
-        elif isinstance(notice, Woken | SessionFile):
+        elif isinstance(notice, Woken):
             watch.observer.woken()
+        elif isinstance(notice, SessionFile):
+            # One probe sees the files of this machine, whichever of its tmux servers they are about.
+            is_here = target.kind is TargetKind.LOCAL
+            for each in self._watches.values():
+                if each is watch or (is_here and each.target.kind is TargetKind.LOCAL):
+                    each.observer.heard(notice)
 
     async def _take(self, target: Target, hook: Hook) -> None:
         try:

@@ -21,6 +21,7 @@ from agtmux.domain.runtimes import NO_AGENT, BootId, Inhabitant, PaneId, TargetI
 from agtmux.domain.states import Health, State
 from agtmux.domain.timestamps import Timestamp
 from agtmux.engine.transitions import Policy
+from agtmux.observe.files import Files, Told
 from agtmux.observe.ingest import Ingest
 from agtmux.observe.pace import SOONEST, Pace
 from agtmux.observe.sightings import Sightings
@@ -28,7 +29,7 @@ from agtmux.observe.submissions import HealthChanged, RemoveTarget
 from agtmux.observe.world import World
 from agtmux.targets.executor import Sighting
 from agtmux.targets.link import unreachable
-from agtmux.targets.messages import PaneRow
+from agtmux.targets.messages import PaneRow, SessionFile
 
 _log = logging.getLogger(__name__)
 
@@ -37,6 +38,8 @@ _BUSY = frozenset({State.RUNNING, State.WAITING_APPROVAL, State.WAITING_INPUT})
 _CLOCKS_AGREE = 2 * SECOND
 _JITTER = 0.2
 _ONE_MOMENT = 0.03
+# In a row, to settle what the last look has left open: a screen that never rests is no reason to.
+_MOST_QUICK_LOOKS = 4
 # Characters of all screens of a target together.
 _MOST_SCREENS = 16_000_000
 # What turns before an agent's title is no part of it, and would be news at every look.
@@ -87,6 +90,8 @@ class Observer:
         self._has_stirred = False
         self._rests = False
         self._must_report = True
+        self._quick_looks = 0
+        self._files = Files(registry, clock)
         self._askers: list[asyncio.Future[None]] = []
         # A target from an earlier daemon had its server then; if that is gone now, it went in between.
         self._seen_server = is_known
@@ -111,6 +116,11 @@ class Observer:
         """There is something to see. Several of these in one moment are one."""
         self._has_stirred = True
         asyncio.get_running_loop().call_later(_ONE_MOMENT, self._wake.set)
+
+    def heard(self, file: SessionFile) -> None:
+        """An agent has written down what it does."""
+        if self._files.hear(file):
+            self.woken()
 
     async def looked(self) -> None:
         """Look now, and return when a look that began after this call is over."""
@@ -148,7 +158,7 @@ class Observer:
                 await self._ingest.submit(topology)
                 self._last = topology
             titles = {PaneId(row.pane_id): row.title for row in sighting.panes.values()}
-            if events := self._sightings.look(self.screens, titles, topology.taken_at):
+            if events := self._sightings.look(self.screens, titles, self._by_files(), topology.taken_at):
                 await self._ingest.submit(events)
             self._pace.looked(
                 is_news=is_news or bool(sighting.screens),
@@ -171,6 +181,12 @@ class Observer:
                     asked.set_result(None)
         return True
 
+    def _by_files(self) -> dict[PaneId, Told]:
+        """What agents' files say of the panes they are in."""
+        seen = ((pane_id, row) for pane_id, (row, seen) in self._seen.items() if _has_agent(seen))
+        found = {PaneId(pane_id): self._files.of(process.pid for process in row.foreground) for pane_id, row in seen}
+        return {pane_id: told for pane_id, told in found.items() if told is not None}
+
     async def _rest(self) -> None:
         if self._has_failed:
             # Many targets behind one line do not all come back in the same moment.
@@ -181,6 +197,11 @@ class Observer:
             # It has answered; the sooner it does so again, the sooner its panes are known again.
             await self._woken_within(SOONEST)
             return
+        if self._sightings.look_again is not None and self._quick_looks < _MOST_QUICK_LOOKS:
+            self._quick_looks += 1
+            await self._woken_within(self._sightings.look_again)
+            return
+        self._quick_looks = 0
         spacing, longest = self._pace.spacing, self._pace.longest
         if await self._woken_within(spacing) or self._has_stirred:
             return

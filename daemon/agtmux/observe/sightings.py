@@ -1,41 +1,59 @@
-"""What agents' screens say, as events: when it changes, when it holds against what was told, and before it grows old.
+"""What is seen of agents, look after look, as events: when it changes, when it holds against what was told, and before
+it grows old.
 
-A screen that has not changed says nothing new, so it costs nothing. Only what is seen twice after a report can
-overrule that report, so it is told a second time when it contradicts one.
+A screen that has not changed says nothing new, so it costs nothing. What an agent is about to leave, a wait or a turn,
+has to be seen to be over twice, as a screen is repainted in pieces; so has whatever contradicts a report. A session
+file that says the same counts as the second look.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
+from agtmux.agents.contract import Glance
 from agtmux.agents.registry import Registry
 from agtmux.agents.screen.classify import Seen
+from agtmux.agents.witness import Reading
 from agtmux.clock import Clock
+from agtmux.domain.durations import SECOND
 from agtmux.domain.events import Attention, Event, Verdict, derive_dedupe_key
 from agtmux.domain.redact import Redacted, redact_text
 from agtmux.domain.runtimes import PaneId, RuntimeId, TargetId
 from agtmux.domain.states import Confidence, Reason, Source, State
 from agtmux.domain.timestamps import Timestamp
 from agtmux.engine.apply import Record
+from agtmux.engine.resolve import Signal
 from agtmux.engine.transitions import EVENT_DRIVEN, Policy, can_overrule
+from agtmux.observe.files import Told
 from agtmux.observe.intake import new_event_id
 from agtmux.observe.world import World
 
-_LONGEST_NOTE = 500
+_LONGEST_NOTE: Final = 500
+_WAITING: Final = frozenset({State.WAITING_APPROVAL, State.WAITING_INPUT})
+# Longer than any agent takes to repaint its screen.
+SECOND_LOOK: Final = 0.12
+_TURN_ENDED: Final = "turn_ended"
 
 
 @dataclass(slots=True)
 class _Sight:
-    """What one pane has shown since when."""
+    """What one pane shows, since when."""
 
     runtime_id: RuntimeId
-    looks: tuple[str, str]
-    seen: Seen
+    glance: Glance
+    # What the last look saw, and what counts: they differ while a second look is due.
+    latest: Reading
+    latest_since: Timestamp
+    shown: Reading
     held_since: Timestamp
     repeats: int = 0
-    reported_at: Timestamp | None = None
+    # When a turn was seen to end, as long as nothing else was seen since.
+    ended_at: Timestamp | None = None
     reported: object = None
+    reported_at: Timestamp | None = None
+    reported_repeats: int = 0
 
 
 class Sightings:
@@ -48,55 +66,110 @@ class Sightings:
         self._clock = clock
         self._policy = policy
         self._sights: dict[PaneId, _Sight] = {}
+        # In how many seconds another look would settle something; None if nothing is open.
+        self.look_again: float | None = None
 
     def look(
-        self, screens: Mapping[PaneId, str], titles: Mapping[PaneId, str], taken_at: Timestamp
+        self,
+        screens: Mapping[PaneId, str],
+        titles: Mapping[PaneId, str],
+        files: Mapping[PaneId, Told],
+        taken_at: Timestamp,
     ) -> tuple[Event, ...]:
         """What there is to say after a look that began at `taken_at`."""
         events = []
         sights: dict[PaneId, _Sight] = {}
+        self.look_again = None
         for pane_id, text in screens.items():
             record = self._world.records.get((self._target_id, pane_id))
             if record is None or not record.runtime.has_agent:
                 continue
             if not self._registry.reads_screens(record.runtime.agent_type):
                 continue
-            sight = self._sight(pane_id, record, text, titles.get(pane_id, ""), taken_at)
+            told = files.get(pane_id)
+            glance = Glance(text, titles.get(pane_id, ""), status=None if told is None else told.status)
+            sight = self._sight(self._sights.get(pane_id), record, glance, taken_at)
             sights[pane_id] = sight
-            if not sight.seen.is_overlay and self._is_worth_telling(sight, record):
+            self._count(sight, record, told, taken_at)
+            if not sight.shown.seen.is_overlay and self._is_worth_telling(sight, record):
                 events.append(self._event(sight, record, taken_at))
         self._sights = sights
         return tuple(events)
 
-    def _sight(self, pane_id: PaneId, record: Record, text: str, title: str, taken_at: Timestamp) -> _Sight:
-        sight = self._sights.get(pane_id)
+    def _sight(self, sight: _Sight | None, record: Record, glance: Glance, taken_at: Timestamp) -> _Sight:
         if sight is None or sight.runtime_id != record.runtime.runtime_id:
-            seen = self._registry.read_screen(record.runtime.agent_type, text, title=title)
-            sight = _Sight(record.runtime.runtime_id, (text, title), seen, taken_at)
-        elif sight.looks != (text, title):
-            seen = self._registry.read_screen(record.runtime.agent_type, text, title=title)
-            if not seen.is_overlay and _meaning(seen) != _meaning(sight.seen):
-                sight.held_since, sight.repeats = taken_at, 0
-            sight.seen, sight.looks = seen, (text, title)
-        told = [signal.seen_at for signal in record.signals.values() if signal.source in EVENT_DRIVEN]
-        if told and max(told) >= sight.held_since:
-            # What was seen before a report says nothing against it.
-            sight.held_since, sight.repeats = taken_at, 0
-        if not told or max(told) < taken_at:
-            sight.repeats += 1
+            reading = self._registry.poll(record.runtime.agent_type, glance)
+            sight = _Sight(record.runtime.runtime_id, glance, reading, taken_at, reading, taken_at)
+            sight.ended_at = _ended_before(record, reading, taken_at)
+            return sight
+        if sight.glance != glance:
+            latest = self._registry.poll(record.runtime.agent_type, glance)
+            if latest.meaning != sight.latest.meaning:
+                sight.latest_since = taken_at
+            sight.latest, sight.glance = latest, glance
+        self._accept(sight, taken_at)
         return sight
 
+    def _accept(self, sight: _Sight, taken_at: Timestamp) -> None:
+        """Let the latest look count, unless it has to be repeated first."""
+        latest, shown = sight.latest, sight.shown
+        if latest.seen.is_overlay:
+            # Something of the user's own is in front: what was known before still holds.
+            return
+        if latest.meaning != shown.meaning:
+            if _needs_a_second_look(shown, latest) and sight.latest_since >= taken_at:
+                self._again(SECOND_LOOK)
+                return
+            sight.held_since, sight.repeats = sight.latest_since, int(sight.latest_since < taken_at)
+            was_working = shown.seen.state is State.RUNNING
+            sight.ended_at = taken_at if was_working and _is_at_rest(latest.seen) else None
+        sight.shown = latest
+
+    def _count(self, sight: _Sight, record: Record, file: Told | None, taken_at: Timestamp) -> None:
+        """How often what is shown was seen since the last report, which it may contradict."""
+        told = _last_told(record)
+        if told is None:
+            sight.repeats += 1
+            return
+        if told.seen_at >= sight.held_since:
+            # What was seen before a report says nothing against it.
+            sight.held_since, sight.repeats, sight.reported_repeats = taken_at, 0, 0
+        state = sight.shown.seen.state
+        settled_at = told.seen_at + (0 if state in _WAITING else self._policy.settling(told.verdict.state))
+        enough = self._policy.sightings_to_overrule
+        if sight.shown.is_confirmed and file is not None and file.heard_at > told.seen_at:
+            sight.repeats = max(sight.repeats + 1, enough)
+        elif taken_at > settled_at:
+            sight.repeats += 1
+        if self._contradicts(sight, record) and sight.repeats < enough:
+            self._again(max((settled_at - self._clock.now()) / SECOND, SECOND_LOOK))
+
+    def _again(self, seconds: float) -> None:
+        self.look_again = seconds if self.look_again is None else min(self.look_again, seconds)
+
     def _is_worth_telling(self, sight: _Sight, record: Record) -> bool:
-        if sight.reported != _meaning(sight.seen) or sight.reported_at is None:
+        if sight.reported_at is None or sight.reported != self._meaning(sight):
             return True
         if self._clock.now() - sight.reported_at > self._policy.seen_ttl // 2:
             return True
-        contradicts = sight.seen.state is not record.row.state and can_overrule(record.row.state, sight.seen.state)
-        return contradicts and sight.repeats == self._policy.sightings_to_overrule
+        enough = self._policy.sightings_to_overrule
+        return self._contradicts(sight, record) and sight.reported_repeats < enough <= sight.repeats
+
+    def _contradicts(self, sight: _Sight, record: Record) -> bool:
+        state, row = self._state(sight), record.row.state
+        return state is not row and can_overrule(row, state)
+
+    def _state(self, sight: _Sight) -> State:
+        """What the screen shows, and that a turn ended if that was seen lately."""
+        has_ended = sight.ended_at is not None and self._clock.now() - sight.ended_at < self._policy.completed_to_idle
+        return State.COMPLETED if has_ended else sight.shown.seen.state
+
+    def _meaning(self, sight: _Sight) -> object:
+        return self._state(sight), sight.shown.meaning
 
     def _event(self, sight: _Sight, record: Record, taken_at: Timestamp) -> Event:
         now = self._clock.now()
-        sight.reported, sight.reported_at = _meaning(sight.seen), now
+        sight.reported, sight.reported_at, sight.reported_repeats = self._meaning(sight), now, sight.repeats
         event_id = new_event_id()
         event_type = f"{record.runtime.agent_type}.screen"
         return Event(
@@ -111,13 +184,13 @@ class Sightings:
         )
 
     def _verdict(self, sight: _Sight, record: Record) -> Verdict:
-        seen = sight.seen
-        if seen.state is State.UNKNOWN:
+        seen, state = sight.shown.seen, self._state(sight)
+        if state is State.UNKNOWN:
             return Verdict(State.UNKNOWN, Reason.UNSUPPORTED_SIGNAL, Confidence.LOW, note=_note(seen))
         is_verified = self._registry.has_verified(record.runtime.agent_type, record.runtime.agent_version)
         return Verdict(
-            state=seen.state,
-            reason_code=seen.reason_code,
+            state=state,
+            reason_code=seen.reason_code if state is seen.state else _TURN_ENDED,
             confidence=seen.confidence if is_verified else seen.confidence.lowered(),
             attention=_attention(seen),
             note=_note(seen),
@@ -126,8 +199,29 @@ class Sightings:
         )
 
 
-def _meaning(seen: Seen) -> object:
-    return seen.state, seen.reason_code, None if seen.asked is None else seen.asked.fingerprint
+def _needs_a_second_look(shown: Reading, latest: Reading) -> bool:
+    """Whether what was shown would be left on the strength of one look."""
+    if latest.is_confirmed or latest.seen.state in _WAITING:
+        return False
+    is_leaving_work = shown.seen.state is State.RUNNING and latest.seen.state is not State.RUNNING
+    return shown.seen.state in _WAITING or is_leaving_work
+
+
+def _is_at_rest(seen: Seen) -> bool:
+    return seen.state is State.IDLE and seen.reason_code != Reason.INTERRUPTED
+
+
+def _ended_before(record: Record, reading: Reading, taken_at: Timestamp) -> Timestamp | None:
+    """Whether a turn has ended since an earlier daemon looked, or shortly before."""
+    before = record.signals.get(Source.POLLER)
+    if before is None or not _is_at_rest(reading.seen):
+        return None
+    return {State.RUNNING: taken_at, State.COMPLETED: before.seen_at}.get(before.verdict.state)
+
+
+def _last_told(record: Record) -> Signal | None:
+    told = (signal for signal in record.signals.values() if signal.source in EVENT_DRIVEN)
+    return max(told, key=lambda signal: signal.seen_at, default=None)
 
 
 def _attention(seen: Seen) -> Attention | None:

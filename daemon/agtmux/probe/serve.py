@@ -9,7 +9,8 @@ ends with its line, or when nobody has said anything for too long.
          {"id", "looked": {...}} or {"id", "failed": message}
          {"notice": "stirred"} when the server has done something, {"notice": "woken"} when tmux itself says so
          {"notice": "door", "complaint"} when it changes whether hooks are heard
-         {"notice": "hook", "type", "body"} · {"notice": "file", "name", "path", "gone", "text"}
+         {"notice": "hook", "type", "body"}
+         {"notice": "file", "name", "path", "gone", "text", "beside": [names in the same folder]}
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from agtmux.probe.frames import Frames, decode, encode
 from agtmux.probe.hook_socket import HookSocket, places
 from agtmux.probe.looks import Looker
 from agtmux.probe.wake import Wake
-from agtmux.probe.watching import Scanner, Watcher, read_tail
+from agtmux.probe.watching import Scanner, Watcher, names_beside, read_tail
 
 # How soon something that happened is noticed.
 _ATTENTION = 0.25
@@ -152,7 +153,7 @@ class Probe:
             path = str(change["path"])
             if self._has_seen_folders or _is_recent(path):
                 text = "" if change["gone"] else read_tail(path, _LONGEST_TEXT)
-                self._line.send({"notice": "file", "text": text, **change})
+                self._line.send({"notice": "file", "text": text, "beside": names_beside(path), **change})
         self._has_seen_folders = True
         self._files_not_before = time.monotonic() + _FILES_PAUSE
         pause = math.inf if self._watcher.is_told_all() else _FOLDERS_EVERY

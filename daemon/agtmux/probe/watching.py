@@ -19,6 +19,7 @@ from typing import Any, Callable, Dict, Tuple
 
 _MOST = 500
 _MOST_READS = 32
+_MOST_BESIDE = 64
 _MOST_ROUNDS = 3
 # How often everything is looked at while something is not watched: files that are may wake us much more often.
 _SCAN_EVERY = 1.0
@@ -336,6 +337,17 @@ def read_tail(path: str, limit: int = 65_536) -> str:
     finally:
         os.close(descriptor)
     return (text.partition(b"\n")[2] if status.st_size > limit else text[:limit]).decode("utf-8", "replace")
+
+
+def names_beside(path: str) -> list[str]:
+    """What is in the same folder: some agents say there whose a file is. Nothing where that is too much."""
+    try:
+        names = sorted(os.listdir(os.path.dirname(path)))
+    except OSError:
+        return []
+    # A name that is no text is nobody's that we know.
+    legible = [name for name in names if len(name) <= 200 and name.isprintable()]
+    return legible if len(legible) <= _MOST_BESIDE else []
 
 
 def _sign(status: os.stat_result) -> _Sign:

@@ -86,6 +86,8 @@ class SessionFile(msgspec.Struct, frozen=True):
     path: _Line
     gone: bool
     text: Annotated[str, msgspec.Meta(max_length=200_000)]
+    # What is in the same folder.
+    beside: Annotated[tuple[_Word, ...], msgspec.Meta(max_length=64)] = ()
 
 
 class Stirred(msgspec.Struct, frozen=True):

@@ -5,8 +5,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from agtmux.agents.adapter import SheetAdapter
 from agtmux.agents.hooks import read_hook
-from agtmux.agents.registry import AgentSheet, Registry
+from agtmux.agents.registry import Registry
+from agtmux.agents.sheet import AgentSheet
 from agtmux.domain.states import Source, State
 
 
@@ -140,5 +142,5 @@ def test_an_agent_type_is_a_short_plain_word(agent_type: str) -> None:
     ],
 )
 def test_a_pane_is_known_by_its_own_mark_or_else_by_what_runs_in_it(mark: str, command: str, found: str) -> None:
-    registry = Registry([sheet(""), sheet("", "parry", "parry-cli")])
+    registry = Registry([SheetAdapter(sheet("")), SheetAdapter(sheet("", "parry", "parry-cli"))])
     assert registry.identify(mark, command, []).agent_type == found

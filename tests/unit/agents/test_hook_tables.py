@@ -241,7 +241,7 @@ def test_every_agents_file_is_loaded() -> None:
 
 @pytest.mark.parametrize("agent", REGISTRY.agent_types)
 def test_every_rule_with_a_state_says_why(agent: str) -> None:
-    for rule in REGISTRY._sheets[agent].hook:
+    for rule in REGISTRY.sheet(agent).hook:
         assert (rule.state is None) == (rule.reason_code is None), rule
         assert rule.reason_code != Reason.UNSUPPORTED_SIGNAL
         assert rule.attention is None or rule.attention.kind in ("approval", "plan", "question", "error")
@@ -251,7 +251,7 @@ def test_every_rule_with_a_state_says_why(agent: str) -> None:
 def test_no_rule_is_hidden_behind_an_earlier_one(agent: str) -> None:
     """A rule without conditions ends what can be said of its events."""
     settled: set[str] = set()
-    for rule in REGISTRY._sheets[agent].hook:
+    for rule in REGISTRY.sheet(agent).hook:
         events = {rule.event} if isinstance(rule.event, str) else set(rule.event)
         assert not events & settled, f"{events & settled} can never get to {rule}"
         if not rule.when:

@@ -10,7 +10,8 @@ from typing import Any
 from agtmux.agents.install.backups import Backups
 from agtmux.agents.install.files import Files
 from agtmux.agents.install.plan import Report, hooks_status, install_hooks, uninstall_hooks
-from agtmux.agents.registry import AgentSheet, Registry
+from agtmux.agents.registry import Registry
+from agtmux.agents.sheet import AgentSheet
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 
 

@@ -14,7 +14,7 @@ from agtmux.agents.install.edit import Found, Wiring, install, lacks, status, sw
 from agtmux.agents.install.files import Files, FileState
 from agtmux.agents.install.jsonc import JsoncError
 from agtmux.agents.install.sheet import HookSettings
-from agtmux.agents.registry import AgentSheet
+from agtmux.agents.sheet import AgentSheet
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 
 

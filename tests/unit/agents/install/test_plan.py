@@ -9,7 +9,7 @@ import pytest
 from agtmux.agents.install.backups import Backups
 from agtmux.agents.install.files import LocalFiles
 from agtmux.agents.install.plan import Report, hooks_status, install_hooks, uninstall_hooks
-from agtmux.agents.registry import AgentSheet
+from agtmux.agents.sheet import AgentSheet
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from unit.agents.install.documents import as_python
 from unit.agents.install.test_sheet import BY_NAME

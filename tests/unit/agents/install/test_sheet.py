@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from agtmux.agents.install.sheet import HookSettings
-from agtmux.agents.registry import AgentSheet
+from agtmux.agents.sheet import AgentSheet
 from agtmux.domain.errors import AgtmuxError
 from agtmux.domain.states import Source
 from unit.agents.install.documents import FLAT, GROUPED

@@ -1,0 +1,59 @@
+"""What agents' own session files say, by process, as a probe tells of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from agtmux.agents import contract
+from agtmux.agents.registry import Registry
+from agtmux.agents.sessions import Status
+from agtmux.clock import Clock
+from agtmux.domain.timestamps import Timestamp
+from agtmux.targets.messages import SessionFile
+
+_MOST: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a session file says, and since when."""
+
+    status: Status
+    heard_at: Timestamp
+
+
+class Files:
+    """Those of one target. What they say of processes that are not in its panes is nobody's."""
+
+    def __init__(self, registry: Registry, clock: Clock) -> None:
+        self._registry = registry
+        self._clock = clock
+        # By path, the one that was heard of last at the end.
+        self._known: dict[str, tuple[frozenset[int], Told]] = {}
+        self._by_pid: dict[int, Told] = {}
+
+    def hear(self, file: SessionFile) -> bool:
+        """Whether that is news."""
+        owners, status = self._read(file)
+        owned, before = self._known.get(file.path, (frozenset(), None))
+        if before is not None and (owned, before.status) == (owners, status):
+            return False
+        self._known.pop(file.path, None)
+        if status is not None and owners:
+            self._known[file.path] = owners, Told(status, self._clock.now())
+            if len(self._known) > _MOST:
+                del self._known[next(iter(self._known))]
+        self._by_pid = {pid: told for owners, told in self._known.values() for pid in owners}
+        return before is not None or status is not None
+
+    def of(self, pids: Iterable[int]) -> Told | None:
+        """The latest that is said of any of these processes."""
+        found = [self._by_pid[pid] for pid in pids if pid in self._by_pid]
+        return max(found, key=lambda told: told.heard_at, default=None)
+
+    def _read(self, file: SessionFile) -> tuple[frozenset[int], Status | None]:
+        if file.gone or not self._registry.knows(file.name):
+            return frozenset(), None
+        return self._registry.read_file(file.name, contract.SessionFile(file.path, file.beside, file.text))
