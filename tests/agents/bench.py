@@ -105,8 +105,13 @@ class AgentPane:
         width: int = 120,
         height: int = 40,
         wishes: frozenset[str] = frozenset(),
+        env: dict[str, str] | None = None,
+        prepared: Callable[[Stage], object] = lambda _: None,
     ) -> None:
+        """`prepared` is called when the agent's settings are written and it has not started yet."""
         self.agent = agent
+        self._env = env or {}
+        self._prepared = prepared
         self.width = width
         self.height = height
         self.server = ModelServer(*agent.PROTOCOLS)
@@ -128,6 +133,7 @@ class AgentPane:
     def start(self) -> None:
         """The shell, and in it the agent. Does not wait for the agent."""
         launch = self.agent.prepare(self.stage)
+        self._prepared(self.stage)
         env = {
             "HOME": str(self.stage.home),
             "PATH": f"{self.stage.folder / 'bin'}:{os.environ['PATH']}",
@@ -139,7 +145,8 @@ class AgentPane:
             "PS1": PROMPT,
             "HISTFILE": "/dev/null",
             "BASH_SILENCE_DEPRECATION_WARNING": "1",
-        } | launch.env
+        }
+        env |= launch.env | self._env
         # Nothing is inherited but what tmux gives to a pane, which `env -i` would take away.
         keep = 'exec env -i TMUX="$TMUX" TMUX_PANE="$TMUX_PANE" "$@"'
         shell = [f"{name}={value}" for name, value in env.items()] + [SHELL, "--norc", "--noprofile", "-i"]

@@ -56,7 +56,7 @@ def test_a_dialog_that_was_answered_is_seen_to_be_gone(home: Home) -> None:
     home.start()
     wait_until(lambda: home.state_of(pane) == "waiting_approval", "the dialog")
     home.tmux("send-keys", "-t", pane, "Enter")
-    wait_until(lambda: home.state_of(pane) == "idle", "the prompt")
+    wait_until(lambda: home.state_of(pane) == "completed", "the prompt after a turn")
 
 
 def test_a_hook_that_nothing_follows_is_overruled_by_what_is_seen(home: Home) -> None:

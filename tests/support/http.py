@@ -66,6 +66,9 @@ class Connection:
     def close(self) -> None:
         self._socket.close()
 
+    def settimeout(self, seconds: float | None) -> None:
+        self._socket.settimeout(seconds)
+
     def send(self, raw: bytes) -> None:
         self._socket.sendall(raw)
 

@@ -39,6 +39,8 @@ class Reading:
     seen: Seen
     # Whether both say so.
     is_confirmed: bool = False
+    # Whether only the file does, against the screen.
+    is_by_file: bool = False
 
     @property
     def meaning(self) -> object:
@@ -50,7 +52,9 @@ class Reading:
 def read_both(seen: Seen, status: Status | None) -> Reading:
     if status is None:
         return Reading(seen)
-    if status.state in FILE_COUNTS[seen.state]:
+    # That a turn was stopped is written on the screen, and stays there until the next one.
+    is_stopped = seen.reason_code == Reason.INTERRUPTED and status.state is RUNNING
+    if status.state in FILE_COUNTS[seen.state] and not is_stopped:
         told = replace(
             seen,
             state=status.state,
@@ -60,7 +64,7 @@ def read_both(seen: Seen, status: Status | None) -> Reading:
             asked=None,
             is_overlay=False,
         )
-        return Reading(told)
+        return Reading(told, is_by_file=True)
     is_same = any(seen.state in each and status.state in each for each in (_AT_REST, _WAITING, {RUNNING}))
     if not is_same:
         return Reading(seen)

@@ -15,7 +15,7 @@ from agtmux.domain.redact import Redacted
 from agtmux.domain.states import PRECEDENCE, Confidence, Health, Reason, Source, State
 from agtmux.domain.timestamps import Timestamp
 from agtmux.engine.order import OrderKey
-from agtmux.engine.transitions import EVENT_DRIVEN, Policy, can_overrule
+from agtmux.engine.transitions import EVENT_DRIVEN, Policy, contradicts
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ def _arbitrate(
     if seen.verdict.state is told.verdict.state:
         roles[seen.source] = Role.AGREES
         return told, min(told.verdict.confidence, seen.verdict.confidence, key=list(Confidence).index)
-    if not can_overrule(told.verdict.state, seen.verdict.state):
+    if not contradicts(told.verdict, seen.verdict):
         roles[seen.source] = Role.AGREES
         return told, told.verdict.confidence
     held_since = seen.verdict.held_since if seen.verdict.held_since is not None else seen.seen_at

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from agtmux.domain.durations import MICROSECONDS, SECOND
-from agtmux.domain.states import Source, State
+from agtmux.domain.events import Verdict
+from agtmux.domain.states import Reason, Source, State
 
 ERROR, APPROVAL, INPUT, RUNNING, COMPLETED, IDLE, UNKNOWN = State
 
@@ -39,6 +40,12 @@ def can_overrule(told: State, seen: State) -> bool:
         raise LookupError(f"no rule for told={told!r} and seen={seen!r}") from None
 
 
+def contradicts(told: Verdict, seen: Verdict) -> bool:
+    """Whether both cannot be true. Some agents report a turn that was stopped as one that ended."""
+    was_stopped = seen.state is IDLE and seen.reason_code == Reason.INTERRUPTED
+    return can_overrule(told.state, seen.state) or (told.state is COMPLETED and was_stopped)
+
+
 _HALF_HOUR: Final = 30 * MICROSECONDS["m"]
 _HALF_DAY: Final = 12 * MICROSECONDS["h"]
 
@@ -64,13 +71,13 @@ class Policy:
     sightings_to_overrule: int = 2
     # A report comes before its screen is painted; what is seen in between says nothing against it.
     settling_wait: int = 1_500_000
-    settling_turn: int = 1 * SECOND
+    settling: int = 1 * SECOND
     bind_window: int = 5 * SECOND
     pending_bind_ttl: int = 10 * SECOND
 
-    def settling(self, told: State) -> int:
+    def settles_after(self, told: State) -> int:
         """How long after such a report its screen may still show what was before."""
-        return {APPROVAL: self.settling_wait, INPUT: self.settling_wait, RUNNING: self.settling_turn}.get(told, 0)
+        return self.settling_wait if told in (APPROVAL, INPUT) else self.settling
 
     def ttl(self, source: Source, state: State) -> int:
         return self.told_ttl[state] if source in EVENT_DRIVEN else self.seen_ttl

@@ -9,7 +9,7 @@ file that says the same counts as the second look.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from agtmux.agents.contract import Glance
@@ -25,7 +25,7 @@ from agtmux.domain.states import Confidence, Reason, Source, State
 from agtmux.domain.timestamps import Timestamp
 from agtmux.engine.apply import Record
 from agtmux.engine.resolve import Signal
-from agtmux.engine.transitions import EVENT_DRIVEN, Policy, can_overrule
+from agtmux.engine.transitions import EVENT_DRIVEN, Policy, contradicts
 from agtmux.observe.files import Told
 from agtmux.observe.intake import new_event_id
 from agtmux.observe.world import World
@@ -34,7 +34,10 @@ _LONGEST_NOTE: Final = 500
 _WAITING: Final = frozenset({State.WAITING_APPROVAL, State.WAITING_INPUT})
 # Longer than any agent takes to repaint its screen.
 SECOND_LOOK: Final = 0.12
+# A file may be read this much later than it was written.
+_FILES_LAG: Final = 300_000
 _TURN_ENDED: Final = "turn_ended"
+_BEFORE_ANY_TURN: Final = frozenset({"trust", "login", "startup"})
 
 
 @dataclass(slots=True)
@@ -47,6 +50,8 @@ class _Sight:
     latest: Reading
     latest_since: Timestamp
     shown: Reading
+    shown_since: Timestamp
+    # Since when, and in how many looks, what is shown has contradicted what was told last.
     held_since: Timestamp
     repeats: int = 0
     # When a turn was seen to end, as long as nothing else was seen since.
@@ -91,7 +96,7 @@ class Sightings:
             sight = self._sight(self._sights.get(pane_id), record, glance, taken_at)
             sights[pane_id] = sight
             self._count(sight, record, told, taken_at)
-            if not sight.shown.seen.is_overlay and self._is_worth_telling(sight, record):
+            if not sight.shown.seen.is_overlay and self._is_worth_telling(sight):
                 events.append(self._event(sight, record, taken_at))
         self._sights = sights
         return tuple(events)
@@ -99,7 +104,7 @@ class Sightings:
     def _sight(self, sight: _Sight | None, record: Record, glance: Glance, taken_at: Timestamp) -> _Sight:
         if sight is None or sight.runtime_id != record.runtime.runtime_id:
             reading = self._registry.poll(record.runtime.agent_type, glance)
-            sight = _Sight(record.runtime.runtime_id, glance, reading, taken_at, reading, taken_at)
+            sight = _Sight(record.runtime.runtime_id, glance, reading, taken_at, reading, taken_at, taken_at)
             sight.ended_at = _ended_before(record, reading, taken_at)
             return sight
         if sight.glance != glance:
@@ -120,49 +125,56 @@ class Sightings:
             if _needs_a_second_look(shown, latest) and sight.latest_since >= taken_at:
                 self._again(SECOND_LOOK)
                 return
-            sight.held_since, sight.repeats = sight.latest_since, int(sight.latest_since < taken_at)
-            was_working = shown.seen.state is State.RUNNING
-            sight.ended_at = taken_at if was_working and _is_at_rest(latest.seen) else None
+            sight.shown_since = sight.latest_since
+            sight.ended_at = taken_at if _is_within_turn(shown.seen) and _is_at_rest(latest.seen) else None
         sight.shown = latest
 
     def _count(self, sight: _Sight, record: Record, file: Told | None, taken_at: Timestamp) -> None:
-        """How often what is shown was seen since the last report, which it may contradict."""
+        """How often something was seen that contradicts the last report, since that report."""
         told = _last_told(record)
-        if told is None:
-            sight.repeats += 1
+        if told is None or not self._contradicts(sight, told):
+            sight.held_since, sight.repeats, sight.reported_repeats = taken_at, 0, 0
             return
-        if told.seen_at >= sight.held_since:
+        if sight.held_since <= told.seen_at:
             # What was seen before a report says nothing against it.
             sight.held_since, sight.repeats, sight.reported_repeats = taken_at, 0, 0
-        state = sight.shown.seen.state
-        settled_at = told.seen_at + (0 if state in _WAITING else self._policy.settling(told.verdict.state))
+        is_late = sight.shown_since <= told.seen_at or not _is_written(sight.shown.seen)
+        settled_at = told.seen_at + (self._policy.settles_after(told.verdict.state) if is_late else 0)
         enough = self._policy.sightings_to_overrule
-        if sight.shown.is_confirmed and file is not None and file.heard_at > told.seen_at:
+        is_second_witness = sight.shown.is_confirmed and sight.shown.seen.state is not State.RUNNING
+        if is_second_witness and file is not None and file.heard_at > told.seen_at + _FILES_LAG:
             sight.repeats = max(sight.repeats + 1, enough)
         elif taken_at > settled_at:
-            sight.repeats += 1
-        if self._contradicts(sight, record) and sight.repeats < enough:
+            # One look that had to be repeated is two.
+            sight.repeats += 2 if settled_at < sight.latest_since < taken_at and not sight.repeats else 1
+        if sight.repeats < enough:
             self._again(max((settled_at - self._clock.now()) / SECOND, SECOND_LOOK))
 
     def _again(self, seconds: float) -> None:
         self.look_again = seconds if self.look_again is None else min(self.look_again, seconds)
 
-    def _is_worth_telling(self, sight: _Sight, record: Record) -> bool:
+    def _is_worth_telling(self, sight: _Sight) -> bool:
         if sight.reported_at is None or sight.reported != self._meaning(sight):
             return True
-        if self._clock.now() - sight.reported_at > self._policy.seen_ttl // 2:
+        # What overrules a report has to be told again once it does.
+        if sight.reported_repeats < self._policy.sightings_to_overrule <= sight.repeats:
             return True
-        enough = self._policy.sightings_to_overrule
-        return self._contradicts(sight, record) and sight.reported_repeats < enough <= sight.repeats
+        return self._clock.now() - sight.reported_at > self._policy.seen_ttl // 2
 
-    def _contradicts(self, sight: _Sight, record: Record) -> bool:
-        state, row = self._state(sight), record.row.state
-        return state is not row and can_overrule(row, state)
+    def _contradicts(self, sight: _Sight, told: Signal) -> bool:
+        return contradicts(told.verdict, self._verdict(sight))
 
     def _state(self, sight: _Sight) -> State:
         """What the screen shows, and that a turn ended if that was seen lately."""
         has_ended = sight.ended_at is not None and self._clock.now() - sight.ended_at < self._policy.completed_to_idle
         return State.COMPLETED if has_ended else sight.shown.seen.state
+
+    def _verdict(self, sight: _Sight) -> Verdict:
+        """What is seen, in short."""
+        seen, state = sight.shown.seen, self._state(sight)
+        if state is State.UNKNOWN:
+            return Verdict(State.UNKNOWN, Reason.UNSUPPORTED_SIGNAL, Confidence.LOW)
+        return Verdict(state, seen.reason_code if state is seen.state else _TURN_ENDED)
 
     def _meaning(self, sight: _Sight) -> object:
         return self._state(sight), sight.shown.meaning
@@ -180,17 +192,17 @@ class Sightings:
             event_time=taken_at,
             ingested_at=now,
             runtime_id=record.runtime.runtime_id,
-            verdict=self._verdict(sight, record),
+            verdict=self._full_verdict(sight, record),
         )
 
-    def _verdict(self, sight: _Sight, record: Record) -> Verdict:
-        seen, state = sight.shown.seen, self._state(sight)
-        if state is State.UNKNOWN:
-            return Verdict(State.UNKNOWN, Reason.UNSUPPORTED_SIGNAL, Confidence.LOW, note=_note(seen))
+    def _full_verdict(self, sight: _Sight, record: Record) -> Verdict:
         is_verified = self._registry.has_verified(record.runtime.agent_type, record.runtime.agent_version)
-        return Verdict(
-            state=state,
-            reason_code=seen.reason_code if state is seen.state else _TURN_ENDED,
+        verdict = self._verdict(sight)
+        seen = sight.shown.seen
+        if verdict.state is State.UNKNOWN:
+            return replace(verdict, note=_note(seen))
+        return replace(
+            verdict,
             confidence=seen.confidence if is_verified else seen.confidence.lowered(),
             attention=_attention(seen),
             note=_note(seen),
@@ -201,10 +213,21 @@ class Sightings:
 
 def _needs_a_second_look(shown: Reading, latest: Reading) -> bool:
     """Whether what was shown would be left on the strength of one look."""
-    if latest.is_confirmed or latest.seen.state in _WAITING:
+    if latest.is_confirmed or (latest.seen.state in _WAITING and not latest.is_by_file):
         return False
     is_leaving_work = shown.seen.state is State.RUNNING and latest.seen.state is not State.RUNNING
     return shown.seen.state in _WAITING or is_leaving_work
+
+
+def _is_written(seen: Seen) -> bool:
+    """Whether the screen says so in so many words: a dialog, an error, that it was stopped. A prompt alone is also what
+    is there before anything is painted."""
+    return seen.state in _WAITING or seen.state is State.ERROR or seen.reason_code == Reason.INTERRUPTED
+
+
+def _is_within_turn(seen: Seen) -> bool:
+    """Whether what is shown belongs to a turn: some dialogs come before there is any."""
+    return seen.state is State.RUNNING or (seen.state in _WAITING and seen.reason_code not in _BEFORE_ANY_TURN)
 
 
 def _is_at_rest(seen: Seen) -> bool:

@@ -1,0 +1,182 @@
+"""A real agent, a real daemon that watches it, and all that the daemon has shown of it, with the moment of each.
+
+What the agent really does is known from the model server, the keys that were pressed and the processes, never from the
+product.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any, Self
+
+from agents.actions import say
+from agents.bench import AgentPane, Stage
+from agents.install import install
+from agents.manners import MANNERS, Manners
+from support.home import Home, wait_until
+from support.http import Connection, request
+
+PATIENCE = 30.0
+TARGET = "bench"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What the daemon showed from that moment on, by the wall clock; no item where it showed no agent."""
+
+    at: float
+    item: dict[str, Any] | None
+
+    @property
+    def state(self) -> str:
+        return "none" if self.item is None else str(self.item["state"])
+
+
+@dataclass
+class Timeline:
+    """Reads a watch stream in a thread of its own."""
+
+    connection: Connection
+    shown: list[Shown] = field(default_factory=list)
+
+    def start(self) -> None:
+        self.connection.send(request("GET", "/v1/watch"))
+        self.connection.head()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        try:
+            while (line := self.connection.json_line()) is not None:
+                now = time.time()
+                for item in line.get("items", ()):
+                    self.shown.append(Shown(now, item))
+                for change in line.get("changes", ()):
+                    self.shown.append(Shown(now, change.get("item")))
+        except (OSError, ConnectionError):
+            return
+
+
+class Driven:
+    """`with Driven(claude, "2.1.325", hooks=True) as driven: driven.say("…"); driven.expect("running")`"""
+
+    def __init__(self, agent: ModuleType, version: str, *, hooks: bool, width: int = 120, height: int = 40) -> None:
+        self.agent = agent
+        self.hooks = hooks
+        self.manners: Manners = MANNERS[agent.NAME]
+        self.home: Home | None = None
+        self.pane = AgentPane(
+            agent,
+            install(agent.NAME, version),
+            version,
+            width=width,
+            height=height,
+            wishes=frozenset({"few-tries"}),
+            prepared=self._prepared,
+        )
+        # As an agent's hooks find it: below the home, with nothing set.
+        self.pane.stage.home.joinpath(".local/state").mkdir(parents=True)
+        self.timeline: Timeline | None = None
+
+    def _prepared(self, stage: Stage) -> None:
+        """The daemon is there, with its hooks in the agent's settings, before the agent starts."""
+        home = self.home = Home(stage.home)
+        home.state = stage.home / ".local/state/agtmux"
+        home.socket, home.lock = home.state / "agtmuxd.sock", home.state / "agtmuxd.lock"
+        home.log, home.database = home.state / "logs/agtmuxd.log", home.state / "agtmux.db"
+        home.env["PATH"] = f"{stage.folder / 'bin'}:{home.env['PATH']}"
+        del home.env["AGTMUX_STATE_DIR"]
+        home.configure('[states]\ncompleted_to_idle = "8s"\n[log]\nlevel = "debug"\n')
+        home.start()
+        done = home.run("target", "add", TARGET, "--kind", "local", "--tmux-socket", str(stage.socket))
+        assert done.returncode == 0, done.stderr
+        if self.hooks:
+            done = home.run("hooks", "install", "--agent", self.agent.NAME)
+            assert done.returncode == 0, done.stderr
+
+    def __enter__(self) -> Self:
+        try:
+            self.pane.start()
+            self.manners.enter(self.pane, hooks=self.hooks)
+            self.agent.ready(self.pane)
+            assert self.home is not None
+            self.timeline = Timeline(self.home.connect())
+            self.timeline.connection.settimeout(None)
+            self.timeline.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        # The pane first: its processes include the daemon, which has the same home.
+        if self.home is not None:
+            self.home.close()
+        self.pane.close()
+
+    # What is done
+
+    def say(self, text: str) -> float:
+        """Sends a prompt, returns once the model has got it."""
+        say(text)(self.pane)
+        return time.time()
+
+    def press(self, *names: str) -> float:
+        now = time.time()
+        for name in names:
+            self.pane.keys(name)
+        return now
+
+    def interrupt(self) -> float:
+        now = time.time()
+        self.manners.interrupt(self.pane)
+        return now
+
+    # What is shown
+
+    @property
+    def now(self) -> Shown:
+        assert self.timeline is not None
+        return self.timeline.shown[-1] if self.timeline.shown else Shown(0.0, None)
+
+    def expect(self, *states: str, limit: float = PATIENCE) -> Shown:
+        """What is shown, once it is one of these states, as of the moment it came to be shown."""
+        wait_until(lambda: self.now.state in states, f"{states}, and not {self.now.item}\n{self.pane.screen()}", limit)
+        assert self.timeline is not None
+        found = self.now
+        for each in reversed(self.timeline.shown):
+            if each.state != found.state:
+                break
+            found = Shown(each.at, found.item)
+        return found
+
+    def holds(self, *states: str, seconds: float = 2.0) -> None:
+        """Nothing else is shown for so long."""
+        assert self.timeline is not None
+        seen = len(self.timeline.shown)
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            strays = [each for each in self.timeline.shown[seen:] if each.state not in states]
+            assert not strays, f"{strays[0].item} instead of {states}\n{self.pane.screen()}"
+            time.sleep(0.02)
+        assert self.now.state in states, self.now
+
+    def hook_delays(self) -> list[float]:
+        """For each state that a hook decided, the seconds from the hook's start to its being shown."""
+        assert self.home is not None and self.timeline is not None
+        rows = self.home.query("SELECT event_time, event_type FROM events WHERE source IN ('hook', 'notify')")
+        told = sorted(time_us / 1e6 for time_us, _ in rows)
+        delays: list[float] = []
+        for each in self.timeline.shown[1:]:
+            item = each.item or {}
+            earlier = [moment for moment in told if moment <= each.at]
+            if item.get("source") in ("hook", "notify") and earlier:
+                delays.append(each.at - earlier[-1])
+                # What is shown again for other reasons says nothing about a hook.
+                told = told[len(earlier) :]
+        return delays
