@@ -6,7 +6,7 @@ PY := .venv/bin/python
 ARGS :=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check fmt coverage bench soak scoreboard corpus clean system has-tmux FORCE
+.PHONY: help run test check fmt coverage agents bench soak scoreboard corpus clean system has-tmux FORCE
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -32,6 +32,9 @@ coverage: system .venv/.ready-dev ## the tests with branch coverage, daemons and
 	@$(PY) -m coverage run -m pytest -n auto $(ARGS)
 	@$(PY) -m coverage combine --quiet
 	@$(PY) -m coverage report
+
+agents: system .venv/.ready-dev ## drive the real agents through every state, with hooks and without
+	@$(PY) -m pytest -m agents tests/agents $(ARGS)
 
 bench: system .venv/.ready-dev ## measure the budgets and print one table
 	@$(PY) tests/bench/run.py

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Self
 
@@ -35,17 +35,25 @@ class Shown:
         return "none" if self.item is None else str(self.item["state"])
 
 
-@dataclass
 class Timeline:
     """Reads a watch stream in a thread of its own."""
 
-    connection: Connection
-    shown: list[Shown] = field(default_factory=list)
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.shown: list[Shown] = []
+        self.thread = threading.Thread(target=self._read, daemon=True)
 
     def start(self) -> None:
         self.connection.send(request("GET", "/v1/watch"))
         self.connection.head()
-        threading.Thread(target=self._read, daemon=True).start()
+        self.connection.settimeout(None)
+        self.thread.start()
+
+    def close(self) -> None:
+        self.connection.shutdown()
+        if self.thread.is_alive():
+            self.thread.join()
+        self.connection.close()
 
     def _read(self) -> None:
         try:
@@ -103,7 +111,6 @@ class Driven:
             self.agent.ready(self.pane)
             assert self.home is not None
             self.timeline = Timeline(self.home.connect())
-            self.timeline.connection.settimeout(None)
             self.timeline.start()
         except BaseException:
             self.close()
@@ -114,7 +121,9 @@ class Driven:
         self.close()
 
     def close(self) -> None:
-        # The pane first: its processes include the daemon, which has the same home.
+        if self.timeline is not None:
+            self.timeline.close()
+        # Before the pane, which ends all that has this home.
         if self.home is not None:
             self.home.close()
         self.pane.close()
@@ -146,8 +155,11 @@ class Driven:
 
     def expect(self, *states: str, limit: float = PATIENCE) -> Shown:
         """What is shown, once it is one of these states, as of the moment it came to be shown."""
-        wait_until(lambda: self.now.state in states, f"{states}, and not {self.now.item}\n{self.pane.screen()}", limit)
         assert self.timeline is not None
+        try:
+            wait_until(lambda: self.now.state in states, f"{states}", limit)
+        except AssertionError as error:
+            raise AssertionError(f"{error}, but {self.now.item}\n{self.pane.screen()}") from None
         found = self.now
         for each in reversed(self.timeline.shown):
             if each.state != found.state:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 from dataclasses import dataclass
@@ -68,6 +69,11 @@ class Connection:
 
     def settimeout(self, seconds: float | None) -> None:
         self._socket.settimeout(seconds)
+
+    def shutdown(self) -> None:
+        """Ends the reading of whoever reads."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
 
     def send(self, raw: bytes) -> None:
         self._socket.sendall(raw)

@@ -32,6 +32,7 @@ from agtmux.observe.world import World
 
 _LONGEST_NOTE: Final = 500
 _WAITING: Final = frozenset({State.WAITING_APPROVAL, State.WAITING_INPUT})
+_WITHIN_TURN: Final = _WAITING | {State.RUNNING}
 # Longer than any agent takes to repaint its screen.
 SECOND_LOOK: Final = 0.12
 # A file may be read this much later than it was written.
@@ -56,6 +57,7 @@ class _Sight:
     repeats: int = 0
     # When a turn was seen to end, as long as nothing else was seen since.
     ended_at: Timestamp | None = None
+    was_stopped: bool = False
     reported: object = None
     reported_at: Timestamp | None = None
     reported_repeats: int = 0
@@ -132,8 +134,12 @@ class Sightings:
     def _count(self, sight: _Sight, record: Record, file: Told | None, taken_at: Timestamp) -> None:
         """How often something was seen that contradicts the last report, since that report."""
         told = _last_told(record)
+        if told is not None:
+            # Whoever reports tells of the end of a turn, too.
+            sight.ended_at = None
         if told is None or not self._contradicts(sight, told):
             sight.held_since, sight.repeats, sight.reported_repeats = taken_at, 0, 0
+            sight.was_stopped = False
             return
         if sight.held_since <= told.seen_at:
             # What was seen before a report says nothing against it.
@@ -147,6 +153,10 @@ class Sightings:
         elif taken_at > settled_at:
             # One look that had to be repeated is two.
             sight.repeats += 2 if settled_at < sight.latest_since < taken_at and not sight.repeats else 1
+        # And a turn that ends without a word was stopped.
+        sight.was_stopped = (
+            sight.repeats >= enough and told.verdict.state in _WITHIN_TURN and _is_at_rest(sight.shown.seen)
+        )
         if sight.repeats < enough:
             self._again(max((settled_at - self._clock.now()) / SECOND, SECOND_LOOK))
 
@@ -174,10 +184,12 @@ class Sightings:
         seen, state = sight.shown.seen, self._state(sight)
         if state is State.UNKNOWN:
             return Verdict(State.UNKNOWN, Reason.UNSUPPORTED_SIGNAL, Confidence.LOW)
-        return Verdict(state, seen.reason_code if state is seen.state else _TURN_ENDED)
+        if state is State.COMPLETED:
+            return Verdict(state, _TURN_ENDED)
+        return Verdict(state, Reason.INTERRUPTED if sight.was_stopped else seen.reason_code)
 
     def _meaning(self, sight: _Sight) -> object:
-        return self._state(sight), sight.shown.meaning
+        return self._state(sight), sight.was_stopped, sight.shown.meaning
 
     def _event(self, sight: _Sight, record: Record, taken_at: Timestamp) -> Event:
         now = self._clock.now()

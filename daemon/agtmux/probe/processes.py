@@ -88,6 +88,9 @@ def describe(process: Process, with_files: bool = True) -> dict[str, object]:
     executable = _read_link("%s/%d/exe" % (PROC, process.pid))
     script = _script(words, process.pid) if with_files else ""
     name, version = _package(script) if script else ("", "")
+    if not name and with_files and "/node_modules/" in executable:
+        # A native build that npm brought, which began as the command itself.
+        version = _package(executable)[1]
     if not version:
         # Native builds are named after their version: …/versions/2.1.197
         base = os.path.basename(executable or (words[0] if words else ""))
