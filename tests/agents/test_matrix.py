@@ -106,9 +106,9 @@ def test_every_state_is_reached_held_and_left(agent: str, version: str, hooks: b
         its.holds(*rest, seconds=1.5)
 
         its.say("Ask me. do:ask{{Which parcel goes first?|Red|Blue}}")
-        asked = its.expect("waiting_input").item
-        assert (asked is not None and asked["attention"] is None) or asked["attention"]["kind"] == "question"
+        its.expect("waiting_input")
         its.holds("waiting_input", seconds=3)
+        assert its.now.item is not None and its.now.item["attention"]["kind"] == "question"
         assert "Which parcel goes first?" in its.now.item["attention"]["summary"]
         its.press(*manners.answer)
         its.expect(*OVER, limit=10)

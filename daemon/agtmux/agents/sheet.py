@@ -19,6 +19,8 @@ class ProcessRule(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     commands: list[str] = []
     packages: list[str] = []
     programs: list[str] = []
+    # One process of it may serve several panes, and what that starts believes to be in the pane it came from itself.
+    is_shared: bool = False
 
 
 class AgentSheet(msgspec.Struct, forbid_unknown_fields=True, frozen=True):

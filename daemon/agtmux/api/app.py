@@ -14,6 +14,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route, Router
 from starlette.types import Receive, Scope, Send
 
+from agtmux.api.protocol import PEER
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.events import Event
 from agtmux.domain.panes import HOST, Target, TargetKind
@@ -26,6 +27,7 @@ from agtmux.observe.filters import read_filters
 from agtmux.observe.intake import HOOK_TYPE
 from agtmux.observe.lookup import find_pane
 from agtmux.observe.submissions import Receipt
+from agtmux.probe.processes import lineage
 from agtmux.service import Service
 
 _log = logging.getLogger(__name__)
@@ -116,7 +118,8 @@ class _Api:
     async def events(self, request: Request) -> Response:
         body = await _body(request)
         if request.headers.get("content-type", "").startswith(HOOK_TYPE):
-            receipt = (await self._service.take([self._service.intake.hook(body)]))[0]
+            peer = request.scope.get(PEER, lambda: None)
+            receipt = (await self._service.take([self._service.intake.hook(body, lambda: _lineage(peer()))]))[0]
             return _json(self._envelope(_told(receipt)))
         taken, is_batch = self._service.intake.envelopes(body)
         receipts = iter(await self._service.take([each for each in taken if isinstance(each, Event)]))
@@ -243,6 +246,10 @@ class _Api:
     def _envelope(self, content: dict[str, Any]) -> dict[str, Any]:
         now = format_timestamp(self._service.clock.now())
         return {"schema_version": views.SCHEMA_VERSION, "generated_at": now, **content}
+
+
+def _lineage(pid: int | None) -> list[int] | None:
+    return None if pid is None else lineage(pid)
 
 
 def _decoded(body: bytes, kind: type[T]) -> T:

@@ -13,9 +13,12 @@ from typing import Any, Final
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from agtmux.domain.errors import AgtmuxError, ErrorCode
+from agtmux.probe.peer import peer_pid
 
 # A request is small and comes over a local socket: what takes longer than this will not come.
 TIME_LIMIT: Final = 5.0
+# In a request's scope: a function that tells the process which sent it.
+PEER: Final = "agtmux.peer"
 HEAD_BYTES_LIMIT: Final = 65_536
 
 
@@ -61,6 +64,9 @@ class Protocol(HttpToolsProtocol):
         self._in_head = self._in_request = True
         self._head_bytes = 0
         super().on_message_begin()
+        # uvicorn's type knows only what the specification has.
+        scope: dict[str, Any] = self.scope  # type: ignore[assignment]
+        scope[PEER] = lambda: peer_pid(self.transport.get_extra_info("socket"))
 
     def on_headers_complete(self) -> None:
         super().on_headers_complete()

@@ -70,6 +70,8 @@ class Event:
     pid: int | None = None
     start_hint: Timestamp | None = None
     agent_type: str | None = None
+    # The processes it came from, where that has to be proven: the agent's own must be among them.
+    ancestors: frozenset[int] | None = None
     # The process of the tmux server the event came from.
     server_pid: int | None = None
     raw_payload: Redacted | None = None

@@ -64,6 +64,8 @@ def _fits(event: Event, runtime: Runtime, policy: Policy) -> bool:
     # the shell that was there before.
     if event.agent_type is not None and event.agent_type != runtime.agent_type:
         return False
+    if event.ancestors is not None and runtime.pid not in event.ancestors:
+        return False
     if event.server_pid is not None and runtime.instance.server_pid not in (None, event.server_pid):
         return False
     # What happened before an agent began was not said by it. A shell's beginning is not known that well.

@@ -244,7 +244,7 @@ class Fleet:
         """What a target's hooks say; raises for the first event that is about anything but that target."""
         intake = Intake(self._registry, self._clock, lambda socket: self._target_beside(target, socket))
         if hook.type.startswith(HOOK_TYPE):
-            return [intake.hook(hook.body.encode())]
+            return [intake.hook(hook.body.encode(), lambda: hook.lineage)]
         taken, _ = intake.envelopes(hook.body.encode())
         events = []
         for each in taken:

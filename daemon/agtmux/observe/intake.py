@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Final, Literal
 
@@ -134,16 +134,21 @@ class Intake:
             )
         return [self._one(bytes(raw)) for raw in many], True
 
-    def hook(self, body: bytes) -> Event:
-        """A record of `agtmux-hook`: a line of facts, then the payload as the agent gave it."""
+    def hook(self, body: bytes, lineage: Callable[[], Sequence[int] | None]) -> Event:
+        """A record of `agtmux-hook`: a line of facts, then the payload as the agent gave it.
+
+        `lineage` tells the processes the record came from, as far as they can be told.
+        """
         _check_size(body)
         head, _, payload = body.partition(b"\n")
-        return self._hook(_decode(_HOOK, head, "the hook's first line"), _payload(payload), len(payload))
+        facts = _decode(_HOOK, head, "the hook's first line")
+        return self._hook(facts, _payload(payload), len(payload), lineage)
 
     def spooled(self, record: dict[str, Any]) -> Event:
         """A record that waited in the spool. It counts from when it happened, by the clock the hook shares with us: it
         overtakes nothing that came since, and is as old as it is."""
-        event = self._hook(_convert(HookRecord, record), record.get("payload"), MAX_EVENT_BYTES)
+        # The process is long gone.
+        event = self._hook(_convert(HookRecord, record), record.get("payload"), MAX_EVENT_BYTES, lambda: None)
         happened = Timestamp(min(event.event_time + self._clock.lead, event.ingested_at))
         return replace(event, event_time=happened, ingested_at=happened)
 
@@ -180,13 +185,21 @@ class Intake:
             verdict=verdict,
         )
 
-    def _hook(self, facts: HookRecord, payload: object, size: int) -> Event:
+    def _hook(
+        self, facts: HookRecord, payload: object, size: int, lineage: Callable[[], Sequence[int] | None]
+    ) -> Event:
         if not self._registry.knows(facts.agent):
             known = ", ".join(self._registry.agent_types)
             raise _invalid(f"no agent is called {facts.agent[:64]!r}; known are {known}")
         source, verdict = self._registry.read_hook(facts.agent, facts.event, payload)
         event_type = _storable(f"{facts.agent}.{facts.event}")
         pane_id = facts.pane_id if facts.pane_id is not None and is_pane_id(facts.pane_id) else None
+        ancestors = None
+        if self._registry.sheet(facts.agent).process.is_shared:
+            # The pane it names may be that of whoever started what runs its hooks; without proof it is nobody's.
+            found = lineage()
+            ancestors = None if found is None else frozenset(found)
+            pane_id = pane_id if ancestors is not None else None
         if isinstance(payload, str) and verdict is not None:
             # Not JSON, or cut short: what it would have told more exactly is missing.
             verdict = replace(verdict, confidence=verdict.confidence.lowered())
@@ -205,6 +218,7 @@ class Intake:
             pane_id=None if pane_id is None else PaneId(pane_id),
             server_pid=int(server_pid[0]) if server_pid is not None else None,
             agent_type=facts.agent,
+            ancestors=ancestors,
             raw_payload=redacted,
             verdict=verdict,
         )

@@ -225,10 +225,14 @@ class Sightings:
 
 def _needs_a_second_look(shown: Reading, latest: Reading) -> bool:
     """Whether what was shown would be left on the strength of one look."""
-    if latest.is_confirmed or (latest.seen.state in _WAITING and not latest.is_by_file):
+    if latest.is_confirmed:
         return False
-    is_leaving_work = shown.seen.state is State.RUNNING and latest.seen.state is not State.RUNNING
-    return shown.seen.state in _WAITING or is_leaving_work
+    if latest.seen.state in _WAITING:
+        # A file may still tell of the wait that the screen has just left.
+        return latest.is_by_file and shown.seen.state in _WAITING
+    return shown.seen.state in _WAITING or (
+        shown.seen.state is State.RUNNING and latest.seen.state is not State.RUNNING
+    )
 
 
 def _is_written(seen: Seen) -> bool:

@@ -15,6 +15,9 @@ import threading
 import time
 from typing import Callable, Iterator
 
+from agtmux.probe.peer import peer_pid
+from agtmux.probe.processes import lineage
+
 SOCKET = "agtmuxd.sock"
 MAX_BODY = 1024 * 1024
 _MAX_HEAD = 16 * 1024
@@ -46,7 +49,7 @@ def places(environ: dict[str, str]) -> list[str]:
 class HookSocket:
     """Listens at one path until closed. Raises OSError if it cannot, FileExistsError if somebody else does."""
 
-    def __init__(self, path: str, hand_on: Callable[[str, str], bool]) -> None:
+    def __init__(self, path: str, hand_on: Callable[[str, str, list[int] | None], bool]) -> None:
         self.path = path
         self._hand_on = hand_on
         self._turns = threading.BoundedSemaphore(_AT_ONCE)
@@ -147,7 +150,9 @@ class HookSocket:
                 break
         if len(body) != int(length):
             return "400 Bad Request"
-        is_taken = self._hand_on(fields.get("content-type", ""), body.decode("utf-8", "replace"))
+        pid = peer_pid(connection)
+        whose = None if pid is None else lineage(pid)
+        is_taken = self._hand_on(fields.get("content-type", ""), body.decode("utf-8", "replace"), whose)
         return "202 Accepted" if is_taken else "503 Service Unavailable"
 
 

@@ -12,7 +12,9 @@ import json
 import os
 import re
 import shutil
+import struct
 import subprocess
+import sys
 import time
 from collections import namedtuple
 
@@ -24,6 +26,9 @@ _MOST_PROCESSES = 16
 _MOST_BELOW = 1_000
 # An interpreter is nobody by itself: its script is.
 _INTERPRETER = re.compile(r"(?:node|nodejs|bun|deno|python|pypy|ruby|perl|bash|dash|zsh|sh)[0-9.]*")
+_NO_TERMINAL = (0, -1, 0xFFFFFFFF)
+# Seconds in which what runs a hook was started with it.
+_WITH_IT = 2.0
 _VERSION = re.compile(r"\d+\.\d+\.\d+[0-9A-Za-z.+-]*")
 
 Process = namedtuple("Process", "pid ppid pgid tty tpgid started argv")
@@ -76,6 +81,24 @@ class Family:
                 pid = self._table[pid].ppid
                 front.add(pid)
         return [process for process in order if process.pid in front][:_MOST_PROCESSES]
+
+
+def lineage(pid: int) -> list[int] | None:
+    """The process and those that it was started by, as far up as they surely belong to one terminal; None if not known.
+
+    What has no terminal and was there before is a service: whose terminal it was started from says nothing.
+    """
+    process = _stat(pid)
+    if process is None:
+        return None
+    found: list[int] = []
+    began = process.started
+    while process is not None and len(found) < _MOST_PROCESSES:
+        if process.tty in _NO_TERMINAL and process.started < began - _WITH_IT:
+            break
+        found.append(process.pid)
+        process = _stat(process.ppid)
+    return found
 
 
 def describe(process: Process, with_files: bool = True) -> dict[str, object]:
@@ -161,6 +184,8 @@ def _read_proc() -> dict[int, Process]:
 
 
 def _stat(pid: int) -> Process | None:
+    if sys.platform == "darwin":
+        return _bsd_stat(pid)
     try:
         with open("%s/%d/stat" % (PROC, pid), "rb") as stat:
             # The command, in parentheses, may hold anything; the fields after it may not.
@@ -169,6 +194,26 @@ def _stat(pid: int) -> Process | None:
         return Process(pid, int(fields[1]), int(fields[2]), int(fields[4]), int(fields[5]), started, None)
     except (OSError, IndexError, ValueError):
         return None
+
+
+# proc_bsdinfo of <sys/proc_info.h>: pid, ppid at 12; pgid at 100; terminal, its foreground group; start.
+_BSD_INFO = struct.Struct("=12xII80xI4xIIiQQ")
+_PROC_PIDTBSDINFO = 3
+
+
+def _bsd_stat(pid: int) -> Process | None:
+    """The same on macOS, where there is no /proc and `ps` is too slow for one process."""
+    import ctypes
+
+    try:
+        buffer = ctypes.create_string_buffer(_BSD_INFO.size)
+        libproc = ctypes.CDLL("/usr/lib/libproc.dylib")
+        if libproc.proc_pidinfo(pid, _PROC_PIDTBSDINFO, ctypes.c_uint64(0), buffer, len(buffer)) != len(buffer):
+            return None
+    except (OSError, AttributeError):
+        return None
+    of, parent, group, terminal, foreground, _nice, seconds, micros = _BSD_INFO.unpack(buffer.raw)
+    return Process(of, parent, group, terminal, foreground, seconds + micros / 1e6, None)
 
 
 _booted: list[float] = []

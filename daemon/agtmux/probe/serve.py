@@ -9,7 +9,7 @@ ends with its line, or when nobody has said anything for too long.
          {"id", "looked": {...}} or {"id", "failed": message}
          {"notice": "stirred"} when the server has done something, {"notice": "woken"} when tmux itself says so
          {"notice": "door", "complaint"} when it changes whether hooks are heard
-         {"notice": "hook", "type", "body"}
+         {"notice": "hook", "type", "body", "lineage": [the processes it came from] or null}
          {"notice": "file", "name", "path", "gone", "text", "beside": [names in the same folder]}
 """
 
@@ -174,11 +174,11 @@ class Probe:
             self._complaint = complaint
             self._line.send({"notice": "door", "complaint": complaint})
 
-    def _hand_on(self, kind: str, body: str) -> bool:
+    def _hand_on(self, kind: str, body: str, lineage: list[int] | None) -> bool:
         """False if there may be nobody to hand it to."""
         if time.monotonic() - self._heard > _HEARD_WITHIN:
             return False
-        self._line.send({"notice": "hook", "type": kind[:200], "body": body})
+        self._line.send({"notice": "hook", "type": kind[:200], "body": body, "lineage": lineage})
         return True
 
 

@@ -79,6 +79,7 @@ class Door(msgspec.Struct, frozen=True):
 class Hook(msgspec.Struct, frozen=True):
     type: _Line
     body: str
+    lineage: Annotated[list[_Pid], msgspec.Meta(max_length=64)] | None = None
 
 
 class SessionFile(msgspec.Struct, frozen=True):

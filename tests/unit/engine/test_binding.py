@@ -105,3 +105,11 @@ def test_there_are_three_reasons_to_drop_and_no_other_ends(active, pid, start_hi
     else:
         assert looked != 101
         assert now == 100
+
+
+@pytest.mark.parametrize(("ancestors", "fits"), [(None, True), ({7, 100, 1}, True), ({7, 101}, False), (set(), False)])
+def test_who_has_to_prove_where_an_event_came_from_must_be_among_its_ancestors(ancestors, fits: bool) -> None:
+    event = replace(WAITING, ancestors=None if ancestors is None else frozenset(ancestors))
+    assert isinstance(binding(a_runtime(pid=100), event=event), Bound) is fits
+    if ancestors is not None:
+        assert binding(a_runtime(pid=None), event=event) == Pending()

@@ -31,13 +31,17 @@ FACTS: dict[str, Any] = {
 }
 
 
+# The hook's own process, the agent's and its shell's.
+LINEAGE = [7, 6, 5]
+
+
 def an_intake() -> Intake:
     return Intake(REGISTRY, FakeTime().clock(), lambda socket: HOST if socket == "/tmp/tmux-1/default" else None)
 
 
 def take(payload: Any = b"{}", **facts: Any) -> Event:
     raw = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
-    return an_intake().hook(json.dumps(FACTS | facts).encode() + b"\n" + raw)
+    return an_intake().hook(json.dumps(FACTS | facts).encode() + b"\n" + raw, lambda: LINEAGE)
 
 
 def code_of(**facts: Any) -> str:
@@ -104,7 +108,7 @@ def test_wrong_facts_are_refused_as_invalid(facts: dict[str, Any]) -> None:
 @pytest.mark.parametrize("body", [b"", b"\n", b"{", b"[]\n{}", b"\xff\n{}", b"[" * 100_000, b"null\n{}"])
 def test_a_first_line_that_cannot_be_read_is_refused_as_invalid(body: bytes) -> None:
     with pytest.raises(AgtmuxError) as refused:
-        an_intake().hook(body)
+        an_intake().hook(body, lambda: LINEAGE)
     assert refused.value.code is ErrorCode.EVENT_INVALID
 
 
@@ -220,3 +224,20 @@ def test_a_megabyte_is_read_in_a_moment() -> None:
     began = time.perf_counter()
     take({"tool_input": {"command": "x " * 400_000}}, event="PermissionRequest")
     assert time.perf_counter() - began < 5
+
+
+def test_an_agent_whose_processes_serve_several_panes_has_to_prove_where_it_is() -> None:
+    event = take(agent="codex")
+    assert (event.pane_id, event.ancestors) == ("%1", frozenset(LINEAGE))
+    body = json.dumps(FACTS | {"agent": "codex"}).encode() + b"\n{}"
+    assert an_intake().hook(body, lambda: None).pane_id is None
+    # What had to wait in the spool cannot be proven any more.
+    assert an_intake().spooled(FACTS | {"agent": "codex"}).pane_id is None
+    assert an_intake().spooled(FACTS).pane_id == "%1"
+
+
+def test_nobody_is_asked_who_sent_what_needs_no_proof() -> None:
+    def unasked() -> None:
+        raise AssertionError("it costs time")
+
+    assert an_intake().hook(json.dumps(FACTS).encode() + b"\n{}", unasked).ancestors is None

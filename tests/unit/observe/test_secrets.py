@@ -196,7 +196,7 @@ async def ingest(directory: Path, text: str) -> None:
             taken += core.intake.envelopes(an_envelope(**content | {"event_id": f"w{number}", "pane_id": "%7"}))[0]
             taken += core.intake.envelopes(an_envelope(**content | {"event_id": f"d{number}", "target_id": "vm"}))[0]
         for number, (agent, event, payload) in enumerate(HOOKS):
-            taken.append(core.intake.hook(a_hook(agent, event, payload(text), f"h{number}")))
+            taken.append(core.intake.hook(a_hook(agent, event, payload(text), f"h{number}"), lambda: [1]))
         events = tuple(event for event in taken if isinstance(event, Event))
         assert len(events) == len(taken)
         await core.ingest.submit(events)

@@ -17,7 +17,7 @@ def post(path: Path, head: str, body: bytes = b"") -> str:
         return caller.recv(4096).decode().split("\r\n")[0]
 
 
-def never(kind: str, body: str) -> bool:
+def never(kind: str, body: str, lineage: list[int] | None) -> bool:
     raise AssertionError("nobody was to be heard")
 
 
@@ -29,7 +29,7 @@ def heard():
 @pytest.fixture
 def door(short_tmp, heard):
     opened = HookSocket(
-        str(short_tmp / "a" / "b" / "agtmuxd.sock"), lambda kind, body: heard.append((kind, body)) is None
+        str(short_tmp / "a" / "b" / "agtmuxd.sock"), lambda kind, body, _: heard.append((kind, body)) is None
     )
     yield Path(opened.path)
     opened.close()
@@ -88,7 +88,7 @@ def test_a_socket_that_nobody_answers_on_is_replaced(short_tmp, heard):
     path = short_tmp / "x.sock"
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(path))
-    opened = HookSocket(str(path), lambda kind, body: heard.append(kind) is None)
+    opened = HookSocket(str(path), lambda kind, *_: heard.append(kind) is None)
     try:
         assert post(path, "POST /v1/events HTTP/1.1\r\nContent-Length: 0") == "HTTP/1.1 202 Accepted"
     finally:
@@ -118,7 +118,7 @@ def test_hooks_are_awaited_wherever_they_may_look(short_tmp):
 
 
 def test_a_hook_keeps_what_nobody_may_be_there_to_take(short_tmp):
-    opened = HookSocket(str(short_tmp / "x.sock"), lambda kind, body: False)
+    opened = HookSocket(str(short_tmp / "x.sock"), lambda *_: False)
     try:
         assert post(Path(opened.path), "POST /v1/events HTTP/1.1\r\nContent-Length: 0").split()[1] == "503"
     finally:

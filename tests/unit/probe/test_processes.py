@@ -90,3 +90,27 @@ def test_a_package_is_the_nearest_with_a_name(tmp_path: Path):
 def test_a_package_that_cannot_be_read_is_none(tmp_path: Path, content: str):
     (tmp_path / "package.json").write_text(content)
     assert processes._package(str(tmp_path / "cli.js"))[0] != 7
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="made of /proc")
+def test_a_lineage_ends_at_a_service_that_was_there_before(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(processes, "PROC", str(tmp_path))
+    monkeypatch.setattr(processes, "_booted", [0.0])
+    tick = os.sysconf("SC_CLK_TCK")
+
+    def put(pid: int, ppid: int, tty: int, started: float) -> None:
+        (tmp_path / str(pid)).mkdir()
+        fields = ["S", ppid, pid, pid, tty, pid, *[0] * 13, round(started * tick), *[0] * 10]
+        (tmp_path / str(pid) / "stat").write_text(f"{pid} (a (b) c) {' '.join(map(str, fields))}")
+
+    put(1, 0, 0, 0)
+    put(50, 1, 0, 10)  # the tmux server
+    put(60, 50, TTY, 20)  # a shell
+    put(70, 60, TTY, 30)  # an agent
+    put(80, 70, 0, 500)  # a hook, with a session of its own, and what it runs
+    put(81, 80, 0, 500)
+    assert processes.lineage(81) == [81, 80, 70, 60]
+    put(75, 70, 0, 40)  # the agent's service, and a hook of that
+    put(90, 75, 0, 500)
+    assert processes.lineage(90) == [90]
+    assert processes.lineage(4711) is None

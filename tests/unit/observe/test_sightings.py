@@ -1,0 +1,247 @@
+"""Look after look at one pane: what is told, when, and how sure it is against what was reported."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from agtmux.agents.adapter import SheetAdapter
+from agtmux.agents.registry import Registry
+from agtmux.agents.sessions import Status
+from agtmux.agents.sheet import AgentSheet
+from agtmux.domain.events import Event
+from agtmux.domain.panes import HOST
+from agtmux.domain.states import Health, Source, State
+from agtmux.engine.apply import apply
+from agtmux.observe.files import Told
+from agtmux.observe.sightings import SECOND_LOOK, Sightings
+from agtmux.observe.world import World
+from unit.builders import PANE, POLICY, FakeTime, a_record, an_event
+
+SHEET = b"""
+agent_type = "claude"
+name = "Eliza"
+[process]
+commands = ["eliza"]
+[screen]
+bare_signs = [">"]
+[[screen.rule]]
+says = "running"
+where = "above"
+pattern = "^busy"
+reason_code = "busy_line"
+[[screen.rule]]
+says = "error"
+where = "above"
+pattern = "^failed"
+reason_code = "error_line"
+[[screen.rule]]
+says = "idle"
+where = "above"
+pattern = "^stopped"
+reason_code = "interrupted"
+[[screen.rule]]
+says = "overlay"
+where = "bottom"
+pattern = "^menu"
+reason_code = "menu"
+"""
+REGISTRY = Registry([SheetAdapter(msgspec.toml.decode(SHEET, type=AgentSheet))])
+
+BUSY, PROMPT, FAILED, STOPPED = "busy\n> ", "hello\n> ", "failed\n> ", "stopped\n> "
+DIALOG, OTHER_DIALOG, MENU = "Do it?\n> 1. Yes\n  2. No", "Do that?\n> 1. Yes\n  2. No", "menu"
+
+
+class Pane:
+    """One agent's pane that shows what the test says, and the record that the engine makes of it."""
+
+    def __init__(self) -> None:
+        self.time = FakeTime()
+        self.clock = self.time.clock()
+        self.world = World()
+        self.world.records[HOST, PANE] = a_record()
+        self.sightings = Sightings(HOST, self.world, REGISTRY, self.clock, POLICY)
+        self.told: list[Event] = []
+
+    @property
+    def shown(self) -> str:
+        row = self.world.records[HOST, PANE].row
+        return f"{row.state}/{row.reason_code}"
+
+    def look(self, screen: str, *, after: float = 0.5, file: Told | None = None) -> str:
+        self.time.pass_by(after)
+        events = self.sightings.look({PANE: screen}, {}, {} if file is None else {PANE: file}, self.clock.now())
+        for event in events:
+            self._take(event)
+        self.told += events
+        return self.shown
+
+    def report(self, state: str, *, after: float = 0.5) -> str:
+        self.time.pass_by(after)
+        now = self.clock.now()
+        event = an_event(f"e{now}", state, source=Source.HOOK, event_time=now, ingested_at=now)
+        self._take(event)
+        return self.shown
+
+    def wrote(self, state: str, reason: str = "session_file") -> Told:
+        return Told(Status(State(state), reason, "written"), self.clock.now())
+
+    def _take(self, event: Event) -> None:
+        record = self.world.records[HOST, PANE]
+        now = self.clock.now()
+        self.world.records[HOST, PANE], _ = apply(
+            record, event, duplicate=False, health=Health.OK, now=now, policy=POLICY
+        )
+
+
+@pytest.fixture
+def pane() -> Pane:
+    return Pane()
+
+
+def test_what_does_not_change_is_told_once(pane: Pane) -> None:
+    for _ in range(50):
+        pane.look(PROMPT)
+    assert len(pane.told) == 1
+    assert pane.shown == "idle/prompt"
+
+
+def test_it_is_told_again_before_it_grows_old(pane: Pane) -> None:
+    for _ in range(200):
+        assert pane.look(PROMPT, after=10) == "idle/prompt"
+    assert 5 <= len(pane.told) <= 9
+
+
+def test_a_dialog_is_shown_at_the_first_look(pane: Pane) -> None:
+    pane.look(BUSY)
+    assert pane.look(DIALOG) == "waiting_approval/dialog"
+    assert pane.look(OTHER_DIALOG) == "waiting_approval/dialog"
+    assert len(pane.told) == 3
+
+
+@pytest.mark.parametrize("screen", [BUSY, PROMPT, FAILED])
+def test_a_wait_is_left_only_when_it_was_seen_to_be_over_twice(pane: Pane, screen: str) -> None:
+    pane.look(DIALOG)
+    assert pane.look(screen) == "waiting_approval/dialog"
+    assert pane.sightings.look_again == SECOND_LOOK
+    # Half a repaint, and it is there again.
+    assert pane.look(DIALOG) == "waiting_approval/dialog"
+    assert pane.look(screen) == "waiting_approval/dialog"
+    assert not pane.look(screen, after=SECOND_LOOK).startswith("waiting")
+
+
+def test_a_turn_that_is_seen_to_end_is_completed_for_a_while(pane: Pane) -> None:
+    pane.look(PROMPT)
+    assert pane.look(BUSY) == "running/busy_line"
+    assert pane.look(PROMPT) == "running/busy_line"
+    assert pane.look(PROMPT, after=SECOND_LOOK) == "completed/turn_ended"
+    assert pane.look(PROMPT, after=100) == "completed/turn_ended"
+    assert pane.look(PROMPT, after=25).startswith("idle/")
+    assert pane.look(PROMPT, after=400).startswith("idle/")
+
+
+def test_a_turn_that_was_stopped_or_failed_is_not_completed(pane: Pane) -> None:
+    for screen, shown in ((STOPPED, "idle/interrupted"), (FAILED, "error/error_line")):
+        pane.look(BUSY)
+        pane.look(screen)
+        assert pane.look(screen, after=SECOND_LOOK) == shown
+
+
+def test_an_answered_dialog_belongs_to_a_turn(pane: Pane) -> None:
+    pane.look(DIALOG)
+    pane.look(PROMPT)
+    assert pane.look(PROMPT, after=SECOND_LOOK) == "completed/turn_ended"
+
+
+def test_a_menu_changes_nothing(pane: Pane) -> None:
+    pane.look(BUSY)
+    for _ in range(5):
+        assert pane.look(MENU) == "running/busy_line"
+    assert len(pane.told) == 1
+
+
+def test_a_report_comes_before_its_screen(pane: Pane) -> None:
+    """Nothing that is shown in the first moment says anything against it."""
+    pane.look(PROMPT)
+    pane.report("running")
+    for _ in range(6):
+        assert pane.look(PROMPT, after=0.12) == "running/said_running"
+    pane.look(BUSY)
+    pane.report("waiting_approval")
+    for _ in range(10):
+        assert pane.look(BUSY, after=0.12) == "waiting_approval/said_waiting_approval"
+    pane.look(DIALOG)
+    pane.report("completed")
+    for _ in range(6):
+        assert pane.look(DIALOG, after=0.12) == "completed/said_completed"
+
+
+def test_a_turn_that_ends_without_a_word_was_stopped(pane: Pane) -> None:
+    pane.report("running")
+    pane.look(BUSY, after=3)
+    pane.look(PROMPT)
+    assert pane.look(PROMPT, after=SECOND_LOOK) == "idle/interrupted"
+    # And stays so, whatever the screen does next that is no report.
+    assert pane.look(PROMPT, after=30) == "idle/interrupted"
+
+
+def test_a_dialog_that_no_hook_told_of_is_shown_soon(pane: Pane) -> None:
+    pane.report("running")
+    pane.look(BUSY, after=3)
+    pane.look(DIALOG)
+    assert pane.sightings.look_again == SECOND_LOOK
+    assert pane.look(DIALOG, after=SECOND_LOOK) == "waiting_approval/dialog"
+
+
+def test_a_report_that_was_overruled_does_not_come_back(pane: Pane) -> None:
+    """Denied without a hook, then the next turn begins: the old wait must not be shown in between."""
+    pane.report("waiting_approval")
+    pane.look(DIALOG, after=3)
+    pane.look(STOPPED)
+    assert pane.look(STOPPED, after=SECOND_LOOK) == "idle/interrupted"
+    assert pane.look(BUSY) == "running/busy_line"
+
+
+def test_an_interrupt_overrules_a_turn_that_was_reported_as_ended(pane: Pane) -> None:
+    pane.report("running")
+    pane.look(BUSY, after=3)
+    pane.report("completed")
+    pane.look(STOPPED)
+    assert pane.look(STOPPED, after=SECOND_LOOK) == "idle/interrupted"
+
+
+def test_a_file_that_says_the_same_counts_as_the_second_look(pane: Pane) -> None:
+    pane.report("waiting_approval")
+    pane.look(DIALOG, after=3)
+    pane.time.pass_by(1)
+    assert pane.look(PROMPT, file=pane.wrote("idle")) == "idle/interrupted"
+
+
+def test_a_file_that_was_written_before_the_report_confirms_nothing_against_it(pane: Pane) -> None:
+    written = pane.wrote("idle")
+    pane.report("running")
+    assert pane.look(PROMPT, after=0.1, file=written) == "running/said_running"
+
+
+def test_a_file_tells_of_work_that_the_screen_does_not_show(pane: Pane) -> None:
+    pane.look(PROMPT, file=pane.wrote("idle"))
+    assert pane.look(PROMPT, file=pane.wrote("running")) == "running/session_file"
+    assert pane.look(PROMPT, file=pane.wrote("waiting_approval")) == "waiting_approval/session_file"
+
+
+def test_a_wait_that_the_screen_has_left_does_not_become_another_by_a_file_that_lags(pane: Pane) -> None:
+    pane.look(DIALOG)
+    lagging = pane.wrote("waiting_input")
+    assert pane.look(BUSY, file=lagging) == "waiting_approval/dialog"
+    pane.look(BUSY, after=SECOND_LOOK)
+    assert pane.look(BUSY, after=SECOND_LOOK) == "running/busy_line"
+
+
+def test_an_earlier_daemons_turn_has_ended_meanwhile(pane: Pane) -> None:
+    pane.look(BUSY)
+    pane.sightings = Sightings(HOST, pane.world, REGISTRY, pane.clock, POLICY)
+    assert pane.look(PROMPT) == "completed/turn_ended"
+    pane.sightings = Sightings(HOST, pane.world, REGISTRY, pane.clock, POLICY)
+    assert pane.look(PROMPT) == "completed/turn_ended"
+    pane.sightings = Sightings(HOST, pane.world, REGISTRY, pane.clock, POLICY)
+    assert pane.look(PROMPT, after=130).startswith("idle/")
