@@ -54,7 +54,7 @@ class AgentSheet(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     screen: ScreenSheet = ScreenSheet()
 
 
-def _read_sheet(path: str, text: bytes) -> AgentSheet:
+def read_sheet(path: str, text: bytes) -> AgentSheet:
     try:
         return msgspec.toml.decode(text, type=AgentSheet)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -89,7 +89,7 @@ class Registry:
                 continue
             for entry in sorted(folder.iterdir(), key=lambda each: each.name):
                 if entry.name.endswith(".toml"):
-                    sheet = _read_sheet(str(entry), entry.read_bytes())
+                    sheet = read_sheet(str(entry), entry.read_bytes())
                     sheets[sheet.agent_type] = sheet
         return cls(list(sheets.values()))
 
