@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from agtmux import __version__, paths
@@ -63,7 +64,7 @@ def _host(program: TmuxProgram) -> tuple[WatchedTarget, ...]:
         return ()
     try:
         # Even to be asked whether it is there, tmux would make its folder.
-        is_there = Path(tmux.socket_path("")).exists()
+        is_there = os.access(tmux.socket_path(""), os.F_OK)
         panes = tmux.snapshot(program.path, "", {}, _LIMIT)[0] if is_there else []
     except tmux.TmuxError as error:
         return (WatchedTarget(HOST, TargetKind.LOCAL.value, Health.DEGRADED, error=str(error)),)

@@ -34,7 +34,8 @@ class HookProgram:
 
     path: str | None = None
     is_executable: bool = False
-    works: bool = False
+    # None if it could not be tried.
+    works: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ def look_here(state_directory: Path) -> Here:
         socket_trouble=socket_trouble,
         log_path=str(state_directory / "logs" / LOG_FILE),
         config_path=str(config_file),
-        config_exists=config_file.exists(),
+        config_exists=_place(config_file).mode is not None,
         config_trouble=_trouble(lambda: load_config(config_file)),
         settings_changed_at=max(filter(None, map(_changed_at, [config_file, *agent_files])), default=None),
         agent_file_troubles=tuple(
@@ -113,7 +113,7 @@ def other_servers(is_watched: Callable[[str], bool], callers: str) -> tuple[Othe
         found = [str(entry) for entry in sorted(folder.iterdir()) if stat.S_ISSOCK(entry.lstat().st_mode)]
     except OSError:
         found = []
-    callers = os.path.realpath(callers) if callers else ""
+    callers = os.path.realpath(callers) if callers and "\0" not in callers else ""
     unwatched = [path for path in dict.fromkeys([callers, *found]) if path and not is_watched(path)]
     servers = []
     for path in unwatched[:_MOST_SERVERS]:
@@ -133,6 +133,15 @@ def try_hook(path: str | None) -> HookProgram:
         return HookProgram()
     if not os.access(path, os.X_OK):
         return HookProgram(path)
+    try:
+        works = _hands_on(path)
+    except OSError:
+        works = None
+    return HookProgram(path, is_executable=True, works=works)
+
+
+def _hands_on(path: str) -> bool:
+    """Raises OSError if that cannot be found out."""
     with tempfile.TemporaryDirectory(prefix="agtmux-") as folder, socket.socket(socket.AF_UNIX) as listener:
         door = str(Path(folder) / "s")
         listener.bind(door)
@@ -147,10 +156,11 @@ def try_hook(path: str | None) -> HookProgram:
                 env=environment,
             )
         except OSError:
-            return HookProgram(path, is_executable=True)
+            # Not a program, or its interpreter is not there.
+            return False
         with hook:
             try:
-                return HookProgram(path, is_executable=True, works=_is_called(listener, hook))
+                return _is_called(listener, hook)
             finally:
                 hook.kill()
 
