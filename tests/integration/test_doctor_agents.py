@@ -252,6 +252,21 @@ def test_panes_of_which_nothing_is_known(home: Home) -> None:
     assert "state_unknown" not in examine(home).codes
 
 
+def test_a_target_is_told_without_the_agents_of_others(home: Home) -> None:
+    home.pane("claude")
+    home.tmux("-L", "lab", "new-session", "-d", "sleep 3600")
+    try:
+        home.tmux("-L", "lab", "set-option", "-p", "@agtmux_agent", "codex")
+        home.start(env=installed(home, "gemini", "@google/gemini-cli", "0.61.0"))
+        home.run("target", "add", "lab", "--tmux-socket", "lab")
+        found_when(home, "version_unknown", agent="codex")
+        assert {item["agent"] for item in examine(home).items} == {None, "claude", "codex", "gemini"}
+        assert {item["agent"] for item in examine(home, "--target", "lab").items} == {None, "codex"}
+        assert {item["agent"] for item in examine(home, "--target", "host").items} == {None, "claude", "gemini"}
+    finally:
+        home.tmux("-L", "lab", "kill-server")
+
+
 def test_nobody_at_all(home: Home) -> None:
     home.pane(None)
     home.start()

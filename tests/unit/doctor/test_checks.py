@@ -1,6 +1,10 @@
 """Facts in, findings out: what cannot be brought about in a test of the whole, and where the lines are drawn."""
 
+import ast
+import inspect
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +26,7 @@ from agtmux.doctor.facts import (
 from agtmux.doctor.findings import Finding, Level
 from agtmux.domain.states import Health
 
+DOCS = Path(__file__).resolve().parents[3] / "docs" / "doctor.md"
 MB = 1_000_000
 HERE = Here(
     version="1.0",
@@ -125,6 +130,29 @@ CASES: list[tuple[str, Facts, dict[str, str]]] = [
 @pytest.mark.parametrize(("facts", "expected"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
 def test_what_is_found(facts: Facts, expected: dict[str, str]) -> None:
     assert found(facts) == expected
+
+
+def test_whose_clock_is_ahead() -> None:
+    def told(ahead: float) -> str:
+        (item,) = [
+            each for each in examine(target(clock_ahead=ahead), "now")["items"] if each["code"] == "clock_differs"
+        ]
+        return str(item["message"])
+
+    assert told(90.2).startswith("its clock is 90 s behind") and told(-90.2).startswith("its clock is 90 s ahead")
+
+
+def test_every_code_is_documented_and_nothing_else() -> None:
+    code = re.compile(r"[a-z]+(?:_[a-z]+)+")
+    modules = [Path(inspect.getfile(check)) for checks in CHECKS.values() for check in checks]
+    constants = [
+        node.value
+        for module in set(modules)
+        for node in ast.walk(ast.parse(module.read_text("utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    rows = [line.split("|")[1] for line in DOCS.read_text("utf-8").splitlines() if line.startswith("| `")]
+    assert {name for row in rows for name in code.findall(row)} == set(filter(code.fullmatch, constants))
 
 
 def test_who_is_there_on_a_target_that_cannot_be_looked_at_is_not_told() -> None:
