@@ -267,6 +267,19 @@ def test_a_target_is_told_without_the_agents_of_others(home: Home) -> None:
         home.tmux("-L", "lab", "kill-server")
 
 
+def test_where_all_is_well_that_is_all_there_is_to_say(home: Home) -> None:
+    settings(home)
+    pane = running(home, "claude", "versions", "2.1.197")
+    home.start()
+    wait_until(lambda: home.panes().get(pane, {}).get("agent_version") == "2.1.197", "the agent")
+    home.run("hooks", "install", "--agent", "claude")
+    home.ask("POST", "/v1/events", event(pane))
+    done = home.run("doctor")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[-1] == "All is well.", done.stdout
+    assert "→" not in done.stdout and "  ✓ claude   2.1.197, in 1 pane: its screens are known\n" in done.stdout
+
+
 def test_nobody_at_all(home: Home) -> None:
     home.pane(None)
     home.start()

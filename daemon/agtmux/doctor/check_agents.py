@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from agtmux.doctor.facts import AgentVersion, Facts, NoDaemon
-from agtmux.doctor.findings import Finding, Level
+from agtmux.doctor.findings import Finding, Level, count
 from agtmux.domain.panes import HOST
 from agtmux.domain.states import Reason
 
@@ -39,7 +39,7 @@ def check_versions(facts: Facts) -> Iterator[Finding]:
 
 
 def _version(found: AgentVersion) -> Finding:
-    places = [f"in {_panes(len(found.refs))}"] if found.refs else []
+    places = [f"in {count(len(found.refs), 'pane')}"] if found.refs else []
     where = " and ".join([*places, *(["installed"] if found.is_installed else [])])
     ref = shlex.quote(found.refs[0]) if found.refs else ""
     which = "a version that cannot be told" if found.version is None else found.version
@@ -81,9 +81,9 @@ def check_unknown_panes(facts: Facts) -> Iterator[Finding]:
                 target=pane.target,
                 agent=pane.agent,
             )
-    for (agent, reason), count in told.items():
-        if count > _MOST_PANES:
-            message = f"and {_panes(count - _MOST_PANES)} more: {reason}"
+    for (agent, reason), panes in told.items():
+        if panes > _MOST_PANES:
+            message = f"and {count(panes - _MOST_PANES, 'pane')} more: {reason}"
             yield Finding(
                 Level.WARNING,
                 "state_unknown",
@@ -91,7 +91,3 @@ def check_unknown_panes(facts: Facts) -> Iterator[Finding]:
                 f"agtmux list panes --state unknown --agent {agent}",
                 agent=agent,
             )
-
-
-def _panes(count: int) -> str:
-    return "1 pane" if count == 1 else f"{count} panes"

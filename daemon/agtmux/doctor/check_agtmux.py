@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from agtmux.doctor.facts import Facts, NoDaemon, Place
-from agtmux.doctor.findings import Finding, Level
+from agtmux.doctor.findings import Finding, Level, count
 from agtmux.domain.durations import SECOND, format_age
 
 RESTART: Final = "agtmux down && agtmux up"
@@ -135,10 +135,10 @@ def check_database(facts: Facts) -> Iterator[Finding]:
         mend = "nothing, unless you miss what it held; the daemon says so until its next start"
         yield Finding(Level.WARNING, "database_replaced", daemon.database_notice, mend)
     if daemon.is_failing:
-        message = f"the database cannot be written ({daemon.failed_commits} times so far), so nothing new is shown"
+        message = f"the database cannot be written ({count(daemon.failed_commits, 'failure')}), so nothing new is shown"
         yield Finding(Level.PROBLEM, "database_failing", message, _log(facts))
     elif daemon.failed_commits:
-        message = f"the database could not be written {daemon.failed_commits} times, and can be again"
+        message = f"the database can be written again, after {count(daemon.failed_commits, 'failure')}"
         yield Finding(Level.NOTE, "database_failed", message, _log(facts))
 
 
@@ -155,7 +155,7 @@ def check_clock(facts: Facts) -> Iterator[Finding]:
 def check_parts(facts: Facts) -> Iterator[Finding]:
     daemon = facts.daemon
     if not isinstance(daemon, NoDaemon) and daemon.failures:
-        told = ", ".join(f"{name} ({count} times)" for name, count in sorted(daemon.failures.items()))
+        told = ", ".join(f"{name} ({count(number, 'time')})" for name, number in sorted(daemon.failures.items()))
         message = f"parts of the daemon failed and were begun again: {told}"
         yield Finding(Level.WARNING, "daemon_failures", message, f"{_log(facts)}, and report what it says")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from agtmux.doctor.facts import AgentHooks, Facts, NoDaemon
-from agtmux.doctor.findings import Finding, Level
+from agtmux.doctor.findings import Finding, Level, count
 from agtmux.domain.errors import ErrorCode
 from agtmux.domain.panes import HOST
 
@@ -86,17 +86,17 @@ def check_events(facts: Facts) -> Iterator[Finding]:
     if isinstance(daemon, NoDaemon):
         return
     if daemon.homeless and _is_about_here(facts):
-        message = f"{daemon.homeless} events came from agents in no watched tmux server, and were let go"
+        message = f"{count(daemon.homeless, 'event')} came from agents in no watched tmux server and had to be let go"
         mend = "run those agents in tmux, or watch their server: agtmux target add NAME --tmux-socket SOCKET"
         yield Finding(Level.NOTE, "events_homeless", message, mend)
     refused = {code: daemon.refused[code] for code in _OF_EVENTS if daemon.refused.get(code)}
     if refused:
-        told = ", ".join(f"{count} {code}" for code, count in refused.items())
+        told = ", ".join(f"{number} {code}" for code, number in refused.items())
         mend = "see that agents and targets run what this agtmux gave them: agtmux hooks status"
         yield Finding(Level.NOTE, "events_refused", f"events were refused as wrong: {told}", mend)
     lost = daemon.spool.get("dropped", 0) + daemon.spool.get("damaged", 0)
     if lost:
-        message = f"{lost} events of hooks were lost while no daemon was there to take them"
+        message = f"{count(lost, 'event')} of hooks got lost while no daemon was there to take them"
         yield Finding(Level.NOTE, "events_lost", message, "keep the daemon running: agtmux up --headless")
 
 
@@ -104,11 +104,11 @@ def check_spool(facts: Facts) -> Iterator[Finding]:
     here = facts.here
     if not here.spool_bytes:
         return
-    message = f"{here.spool_bytes} bytes of what hooks told wait for the daemon"
+    message = f"hooks keep {count(here.spool_bytes, 'byte')} of events for the daemon"
     if isinstance(facts.daemon, NoDaemon):
         yield Finding(Level.NOTE, "spool_waiting", message, "agtmux up")
     elif here.spool_seconds > _SPOOL_PATIENCE:
-        yield Finding(Level.WARNING, "spool_stuck", f"{message}, which does not take them", f"tail {here.log_path}")
+        yield Finding(Level.WARNING, "spool_stuck", f"{message}, which does not take them in", f"tail {here.log_path}")
 
 
 def _is_about_here(facts: Facts) -> bool:

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from agtmux.doctor.facts import Facts, NoDaemon, WatchedTarget
-from agtmux.doctor.findings import Finding, Level
+from agtmux.doctor.findings import Finding, Level, count
 from agtmux.domain.refs import is_target_name
 from agtmux.domain.states import Health
 
@@ -38,7 +38,7 @@ def check_targets(facts: Facts) -> Iterator[Finding]:
                 Level.WARNING,
                 "hooks_unheard",
                 target.warning,
-                f"stop what listens there (`agtmux down` on that machine), then: agtmux target connect {target.name}",
+                f"see to that (`agtmux down` there, if agtmux runs there), then: agtmux target connect {target.name}",
                 target=target.name,
             )
         if abs(target.clock_ahead) > _CLOCKS_AGREE:
@@ -64,12 +64,8 @@ def _health(target: WatchedTarget, agents: int | None) -> Finding:
     if not target.has_server:
         message = f"{kind}, {said}: no tmux server is running there"
         return Finding(Level.NOTE, "target_empty", message, "start your agents in tmux there: tmux new", target=name)
-    counts = [_count(target.panes, "pane"), *([] if agents is None else [_count(agents, "agent")])]
+    counts = [count(target.panes, "pane"), *([] if agents is None else [count(agents, "agent")])]
     return Finding(Level.OK, "target_ok", ", ".join([kind, said, *counts]), target=name)
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number or 'no'} {word}{'' if number == 1 else 's'}"
 
 
 def check_other_servers(facts: Facts) -> Iterator[Finding]:
@@ -77,7 +73,7 @@ def check_other_servers(facts: Facts) -> Iterator[Finding]:
         name = PurePosixPath(server.socket).name
         name = name if is_target_name(name) else "NAME"
         mend = f"agtmux target add {name} --tmux-socket {shlex.quote(server.socket)}"
-        panes = _count(server.panes, "pane")
+        panes = count(server.panes, "pane")
         if server.is_callers:
             message = f"the tmux server of this terminal ({server.socket}, {panes}) is not watched"
             yield Finding(Level.WARNING, "server_unwatched", message, mend)

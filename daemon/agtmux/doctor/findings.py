@@ -37,6 +37,10 @@ class Finding:
             raise ValueError(f"{self.code}: what is not ok says what mends it, and nothing else does")
 
 
+def count(number: int, word: str) -> str:
+    return f"{number or 'no'} {word}{'' if number == 1 else 's'}"
+
+
 def report(groups: Sequence[tuple[str, Sequence[Finding]]], generated_at: str) -> dict[str, Any]:
     levels = Counter(finding.level for _, findings in groups for finding in findings)
     return {
