@@ -35,6 +35,7 @@ def test_without_a_daemon_it_says_so_first_and_starts_and_leaves_nothing(home: H
     assert found.status == 3
     first = found.items[0]
     assert (first["code"], first["level"], first["mend"]) == ("daemon_not_running", "problem", "agtmux up")
+    assert found.find("version_own")["message"] == f"agtmux {__version__}"
     assert {"config_default", "tmux_version", "target_empty", "command_works"} <= found.codes
     assert list(home.folder.iterdir()) == []
     home.pane(None)

@@ -48,7 +48,9 @@ def _on(facts: Facts) -> str:
 
 def check_version(facts: Facts) -> Iterator[Finding]:
     daemon = facts.daemon
-    if not isinstance(daemon, NoDaemon) and daemon.version != facts.client_version:
+    if isinstance(daemon, NoDaemon):
+        yield Finding(Level.OK, "version_own", f"agtmux {facts.client_version}")
+    elif daemon.version != facts.client_version:
         message = f"agtmux is {facts.client_version}, and the daemon that runs is {daemon.version}"
         yield Finding(Level.WARNING, "version_differs", message, RESTART)
 
@@ -136,10 +138,10 @@ def check_database(facts: Facts) -> Iterator[Finding]:
         yield Finding(Level.WARNING, "database_replaced", daemon.database_notice, mend)
     if daemon.is_failing:
         message = f"the database cannot be written ({count(daemon.failed_commits, 'failure')}), so nothing new is shown"
-        yield Finding(Level.PROBLEM, "database_failing", message, _log(facts))
+        yield Finding(Level.PROBLEM, "database_failing", message, read_log(facts))
     elif daemon.failed_commits:
         message = f"the database can be written again, after {count(daemon.failed_commits, 'failure')}"
-        yield Finding(Level.NOTE, "database_failed", message, _log(facts))
+        yield Finding(Level.NOTE, "database_failed", message, read_log(facts))
 
 
 def check_clock(facts: Facts) -> Iterator[Finding]:
@@ -157,8 +159,8 @@ def check_parts(facts: Facts) -> Iterator[Finding]:
     if not isinstance(daemon, NoDaemon) and daemon.failures:
         told = ", ".join(f"{name} ({count(number, 'time')})" for name, number in sorted(daemon.failures.items()))
         message = f"parts of the daemon failed and were begun again: {told}"
-        yield Finding(Level.WARNING, "daemon_failures", message, f"{_log(facts)}, and report what it says")
+        yield Finding(Level.WARNING, "daemon_failures", message, f"{read_log(facts)}, and report what it says")
 
 
-def _log(facts: Facts) -> str:
+def read_log(facts: Facts) -> str:
     return f"tail {shlex.quote(facts.here.log_path)}"

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Final
 
+from agtmux.doctor.check_agtmux import read_log
 from agtmux.doctor.facts import AgentHooks, Facts, NoDaemon
 from agtmux.doctor.findings import Finding, Level, count
 from agtmux.domain.errors import ErrorCode
@@ -108,7 +109,7 @@ def check_spool(facts: Facts) -> Iterator[Finding]:
     if isinstance(facts.daemon, NoDaemon):
         yield Finding(Level.NOTE, "spool_waiting", message, "agtmux up")
     elif here.spool_seconds > _SPOOL_PATIENCE:
-        yield Finding(Level.WARNING, "spool_stuck", f"{message}, which does not take them in", f"tail {here.log_path}")
+        yield Finding(Level.WARNING, "spool_stuck", f"{message}, which does not take them in", read_log(facts))
 
 
 def _is_about_here(facts: Facts) -> bool:

@@ -42,7 +42,6 @@ class HookProgram:
 class Here:
     """What can be found out without a daemon."""
 
-    version: str
     state: Place
     # None where there is no state directory yet.
     free_bytes: int | None

@@ -14,10 +14,11 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from agtmux import __version__, paths
+from agtmux import paths
 from agtmux.agents.registry import AGENTS_FOLDER, Registry, read_sheet
 from agtmux.config import load_config
 from agtmux.doctor.facts import AgentHooks, AgentVersion, Here, HookProgram, OtherServer, Place, TmuxProgram
@@ -39,7 +40,6 @@ def look_here(state_directory: Path) -> Here:
     socket_path, socket_trouble = _socket_path()
     spool_bytes, spool_seconds = _spool(state_directory)
     return Here(
-        version=__version__,
         state=_place(state_directory),
         free_bytes=_free(state_directory),
         socket=_place(socket_path) if socket_path else None,
@@ -48,11 +48,9 @@ def look_here(state_directory: Path) -> Here:
         log_path=str(state_directory / "logs" / LOG_FILE),
         config_path=str(config_file),
         config_exists=_place(config_file).mode is not None,
-        config_trouble=_trouble(lambda: load_config(config_file)),
+        config_trouble=_trouble(partial(load_config, config_file)),
         settings_changed_at=max(filter(None, map(_changed_at, [config_file, *agent_files])), default=None),
-        agent_file_troubles=tuple(
-            filter(None, (_trouble(lambda file=file: _read(file)) for file in agent_files))  # type: ignore[misc]
-        ),
+        agent_file_troubles=tuple(filter(None, (_trouble(partial(_read, file)) for file in agent_files))),
         tmux=_tmux(),
         hook=try_hook(paths.hook_command()),
         spool_bytes=spool_bytes,

@@ -29,7 +29,6 @@ from agtmux.domain.states import Health
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "doctor.md"
 MB = 1_000_000
 HERE = Here(
-    version="1.0",
     state=Place("/s", 0o700),
     free_bytes=500 * MB,
     socket=Place("/s/agtmuxd.sock", 0o600),
