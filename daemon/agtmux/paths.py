@@ -41,6 +41,17 @@ def socket_path() -> str:
     return path
 
 
+def hook_command() -> str | None:
+    """agtmux-hook, as it was installed with this Python; None if it was not."""
+    beside = os.path.join(os.path.dirname(sys.executable), "agtmux-hook")
+    if os.path.exists(beside):
+        return beside
+    # Only then: importing it costs every command milliseconds.
+    from shutil import which
+
+    return which("agtmux-hook")
+
+
 def private_directory(path: str) -> None:
     """The directory, there and for its owner alone. One that others own or share is refused."""
     try:

@@ -6,8 +6,7 @@ import asyncio
 import logging
 import os
 import re
-import shutil
-import sys
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any, Final
@@ -19,10 +18,15 @@ from agtmux.agents.install.files import LocalFiles
 from agtmux.agents.registry import AGENTS_FOLDER, Registry
 from agtmux.clock import Clock
 from agtmux.config import Config
+from agtmux.doctor.checks import examine
+from agtmux.doctor.facts import AgentHooks, Daemon, Facts
+from agtmux.doctor.here import agent_versions, installed_versions, look_here, other_servers, read_hooks
+from agtmux.doctor.watched import agent_panes, running_versions, unknown_panes, watched_targets
 from agtmux.domain.durations import SECOND, parse_duration
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.events import Event
 from agtmux.domain.panes import HOST
+from agtmux.domain.runtimes import TargetId
 from agtmux.domain.states import Reason
 from agtmux.domain.timestamps import Timestamp, format_timestamp
 from agtmux.hook import spool_reader
@@ -35,7 +39,6 @@ from agtmux.observe.streams import Hub
 from agtmux.observe.submissions import Receipt
 from agtmux.observe.supervisor import Supervisor
 from agtmux.observe.world import World
-from agtmux.probe.processes import program_version
 from agtmux.store.database import DATABASE_FILE, Database
 from agtmux.store.retention import Retention, forget
 
@@ -80,6 +83,8 @@ class Service:
         self._started_at = clock.now()
         self.spool: Counter[str] = Counter()
         self._changing_hooks = asyncio.Lock()
+        # Events from no tmux server that is watched.
+        self.homeless = 0
 
     @classmethod
     async def open(cls, state_directory: Path, config: Config, clock: Clock) -> Service:
@@ -137,6 +142,7 @@ class Service:
             else:
                 # Not from a tmux that is watched: there is no pane it could belong to.
                 self.ingest.counts[homeless.status] += 1
+                self.homeless += 1
                 result.append(Receipt(event.event_id, homeless.status, reason_code=homeless.reason_code))
         return result
 
@@ -159,9 +165,59 @@ class Service:
                     return await asyncio.to_thread(desk.status, agents, versions)
 
     def _installed_versions(self) -> dict[str, str]:
-        commands = {name: self.registry.sheet(name).process.commands for name in self.registry.agent_types}
-        found = {name: program_version(words[0]) for name, words in commands.items() if words}
-        return {name: version for name, version in found.items() if version}
+        return installed_versions(self.registry)
+
+    async def doctor(self, target: str | None, callers_tmux: str, client_version: str) -> dict[str, Any]:
+        """What works here and what does not. Nothing waits for a target: what is known of it is told."""
+        only = None if target is None else TargetId(target)
+        if only is not None and only not in self.world.targets:
+            raise AgtmuxError(ErrorCode.TARGET_NOT_FOUND, f"no target is called {only[:64]!r}")
+        here, installed, others, hooks = await asyncio.gather(
+            asyncio.to_thread(look_here, self._state_directory),
+            asyncio.to_thread(self._installed_versions),
+            asyncio.to_thread(other_servers, lambda path: self.fleet.local_target_at(path) is not None, callers_tmux),
+            self._hooks_found(),
+        )
+        panes = agent_panes(self.world, only)
+        facts = Facts(
+            here=here,
+            daemon=self._found(),
+            client_version=client_version,
+            target=target,
+            targets=watched_targets(self.world, self.fleet, only),
+            other_servers=others if only in (None, HOST) else (),
+            hooks=hooks,
+            agents=agent_versions(running_versions(panes), installed if only in (None, HOST) else {}, self.registry),
+            unknown_panes=unknown_panes(panes),
+            agent_panes=Counter(item.identity.target for item in panes),
+        )
+        return examine(facts, format_timestamp(self.clock.now()))
+
+    async def _hooks_found(self) -> tuple[AgentHooks, ...]:
+        if paths.hook_command() is None:
+            # That is a finding of its own.
+            return ()
+        try:
+            return read_hooks(await self.change_hooks("status", []))
+        except AgtmuxError as error:
+            return (AgentHooks(None, error=error.message),)
+
+    def _found(self) -> Daemon:
+        uptime = self.clock.now() - self._started_at
+        return Daemon(
+            version=__version__,
+            pid=os.getpid(),
+            started_at=time.time() - uptime / SECOND,
+            uptime_seconds=uptime // SECOND,
+            database_notice=self.database.notice,
+            failed_commits=self.database.writer.failures,
+            is_failing=self.database.writer.last_failed,
+            clock_ahead_seconds=self.clock.lead // SECOND,
+            failures=self._supervisor.failures,
+            refused=self.refusals,
+            spool=self.spool,
+            homeless=self.homeless,
+        )
 
     def health(self) -> dict[str, Any]:
         errors = {error["target"]: error for error in self.fleet.errors()}
@@ -255,8 +311,7 @@ def _has_place(event: Event) -> bool:
 
 def _hook_command() -> str:
     """agtmux-hook, as it was installed with this daemon."""
-    beside = Path(sys.executable).with_name("agtmux-hook")
-    found = str(beside) if beside.exists() else shutil.which("agtmux-hook")
+    found = paths.hook_command()
     if found is None:
         raise AgtmuxError(ErrorCode.CONFIG, "agtmux-hook is not installed beside agtmuxd; install agtmux again")
     return found

@@ -34,6 +34,7 @@ def test_the_walk_knows_every_route():
     assert len(ROUTES) == len(build_app(cast(Service, None)).routes)
     assert [
         *(
+            "/v1/doctor",
             "/v1/events",
             "/v1/explain",
             "/v1/health",

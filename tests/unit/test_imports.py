@@ -30,6 +30,7 @@ BELOW_SERVICE = BASE | {
         "messages",
         "worktrees",
         "conversations",
+        "doctor",
     ),
 }
 
@@ -53,6 +54,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "messages": BASE,
     "worktrees": BASE,
     "conversations": BASE,
+    # examines all of them, and nothing but the service and its command needs it
+    "doctor": BASE | {"agents", "observe", "probe"},
     "service": BELOW_SERVICE,
     "api": BELOW_SERVICE | {"service"},
     "daemon": BASE | {"service", "api"},  # the process: lock, log, signals
@@ -75,6 +78,8 @@ FILE_MAY_IMPORT: dict[str, set[str]] = {
     "cli/daemon.py": CLIENT | {"cli", "daemon"},
     # replays a screen without a daemon, by the daemon's own rules
     "cli/classify.py": CLIENT | {"cli", "agents"},
+    # examines this machine by itself where there is no daemon to ask
+    "cli/doctor.py": CLIENT | {"cli", "doctor"},
     # the stage is a client too, and a command shows it
     "cli/demo.py": CLIENT | {"cli", "demo"},
 }
@@ -90,6 +95,7 @@ LAZY: dict[str, set[str]] = {
     "cli/classify.py": {"agents"},
     "cli/daemon.py": {"daemon"},
     "cli/demo.py": {"demo"},
+    "cli/doctor.py": {"doctor"},
     "daemon.py": {"service", "api"},
 }
 

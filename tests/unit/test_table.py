@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agtmux.cli.table import display_width, draw
+from agtmux.cli.table import display_width, draw, wrap
 
 HEADS = ("", "STATE", "AGENT", "AGE", "PANE", "ASKS / TITLE")
 ROW = ("!", "waiting_approval", "claude", "3s", "demo/storefront/@0/%1", "rm -rf build && make release")
@@ -25,3 +25,12 @@ def test_no_line_is_wider_than_the_terminal_and_none_holds_a_control_character(r
     for line in draw(("A", "B", "C"), rows, colour=False, width=width):
         assert display_width(line) <= width
         assert line.isprintable() or not line
+
+
+@given(st.text(max_size=200), st.integers(1, 80))
+def test_wrapped_text_keeps_its_words_and_fits_where_they_do(text: str, width: int):
+    lines = wrap(text, width)
+    for line in lines:
+        assert line.isprintable() or not line
+        assert display_width(line) <= width or " " not in line
+    assert " ".join(lines).split() == wrap(text, None)[0].split()

@@ -14,6 +14,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route, Router
 from starlette.types import Receive, Scope, Send
 
+from agtmux import __version__
 from agtmux.api.protocol import PEER
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.events import Event
@@ -75,6 +76,7 @@ class App:
                 Route("/v1/targets", _Endpoint(api.add_target), methods=["POST"]),
                 Route("/v1/targets/{name}/connect", _Endpoint(api.connect_target), methods=["POST"]),
                 Route("/v1/targets/{name}", _Endpoint(api.remove_target), methods=["DELETE"]),
+                Route("/v1/doctor", _Endpoint(api.doctor), methods=["GET"]),
                 Route("/v1/explain", _Endpoint(api.explain), methods=["GET"]),
                 Route("/v1/watch", _Endpoint(api.watch), methods=["GET"]),
             ],
@@ -160,6 +162,13 @@ class _Api:
             raise AgtmuxError(ErrorCode.UNSUPPORTED, "hooks are installed on this machine only, so far; log in there")
         items = await self._service.change_hooks(asked.action, asked.agents)
         return _json(self._envelope({"action": asked.action, "items": items}))
+
+    async def doctor(self, request: Request) -> Response:
+        query = request.query_params
+        if unknown := sorted(query.keys() - {"target", "tmux_socket", "client_version"}):
+            raise AgtmuxError(ErrorCode.USAGE, f"doctor takes no {unknown[0][:40]!r}")
+        client_version = query.get("client_version", __version__)
+        return _json(await self._service.doctor(query.get("target"), query.get("tmux_socket", ""), client_version))
 
     async def explain(self, request: Request) -> Response:
         key = find_pane(self._service.world, parse_ref(request.query_params.get("ref", "")))

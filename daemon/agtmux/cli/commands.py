@@ -76,6 +76,12 @@ COMMANDS: Final[dict[str, Command]] = {
         "tmux capture-pane -p -e -t %3 | agtmux classify --agent NAME",
         ("--agent", "--title", "--command", "--json", "--help"),
     ),
+    "doctor": Command(
+        "agtmux.cli.doctor",
+        "say what works here and what mends what does not",
+        "agtmux doctor --target vm1",
+        ("--target", "--json", "--help"),
+    ),
     "daemon": Command("agtmux.cli.daemon", "run the daemon in the foreground", "agtmux daemon run", ("run", "--help")),
     "demo": Command(
         "agtmux.cli.demo",

@@ -23,17 +23,17 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     lock_path = os.path.join(paths.state_directory(), "agtmuxd.lock")
-    pid = _holder(lock_path)
+    pid = lock_holder(lock_path)
     if pid is not None:
         # A daemon that has just taken the lock of one that was killed has not written its own pid over that yet.
         time.sleep(_SETTLED)
-        pid = _holder(lock_path)
+        pid = lock_holder(lock_path)
     if pid is not None:
         # It may have ended by itself in between.
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
         deadline = time.monotonic() + _LIMIT
-        while _holder(lock_path) == pid:
+        while lock_holder(lock_path) == pid:
             if time.monotonic() > deadline:
                 raise AgtmuxError(
                     ErrorCode.TIMEOUT, f"agtmuxd (process {pid}) has not ended; look at it with `ps -p {pid}`"
@@ -46,7 +46,7 @@ def run(options: Namespace) -> int:
     return 0
 
 
-def _holder(lock_path: str) -> int | None:
+def lock_holder(lock_path: str) -> int | None:
     """The pid that holds the lock. A pid in a lock file that nobody holds is history and may be anyone's now."""
     try:
         descriptor = os.open(lock_path, os.O_RDONLY)

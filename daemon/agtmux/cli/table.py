@@ -62,6 +62,18 @@ def cut(line: str, width: int | None) -> str:
     return line if width is None else fit(line, width).rstrip()
 
 
+def wrap(text: str, width: int | None) -> list[str]:
+    """Lines of whole words. A word that is too long stays whole, so that it can be copied."""
+    text = "".join(char if char.isprintable() else " " for char in text)
+    lines: list[str] = []
+    for word in text.split():
+        if lines and (width is None or display_width(lines[-1]) + 1 + display_width(word) <= width):
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return lines or [""]
+
+
 def draw(
     heads: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str] = (), *, colour: bool, width: int | None
 ) -> list[str]:

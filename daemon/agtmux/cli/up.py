@@ -45,7 +45,7 @@ def _until_lively(client: Client) -> dict[str, Any]:
     while True:
         listing: dict[str, Any] = client.get("/v1/panes")
         items = listing["items"]
-        told = [item for item in items if item["reason_code"] != "no_signal"]
+        told = [item for item in items if item["state"] != "unknown"]
         if (items and len(told) >= len(items) - 1) or time.monotonic() > deadline:
             return listing
         time.sleep(0.1)

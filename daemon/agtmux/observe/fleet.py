@@ -32,7 +32,7 @@ from agtmux.observe.submissions import AddTarget, RemoveTarget
 from agtmux.observe.supervisor import Supervisor
 from agtmux.observe.world import World
 from agtmux.probe import tmux
-from agtmux.targets.executor import ProbeExecutor
+from agtmux.targets.executor import Known, ProbeExecutor
 from agtmux.targets.link import Line
 from agtmux.targets.local import open_local
 from agtmux.targets.messages import Hook, Notice, SessionFile, Stirred, Woken, refused
@@ -163,6 +163,11 @@ class Fleet:
         watch = self._watches.get(target_id)
         complaint = watch.executor.complaint if watch is not None else ""
         return f"hooks there are not heard: {complaint}" if complaint else None
+
+    def known_of(self, target_id: TargetId) -> Known | None:
+        """What its last look told of its machine; None before the first."""
+        watch = self._watches.get(target_id)
+        return watch.executor.known if watch is not None else None
 
     def errors(self) -> list[dict[str, str]]:
         """The same of all that have one."""

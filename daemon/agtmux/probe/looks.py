@@ -26,6 +26,7 @@ class Looker:
     def __init__(self, tmux_socket: str) -> None:
         self._tmux_socket = tmux_socket
         self._tmux = ""
+        self._tmux_said = ""
         self._server = ""
         self._began = 0.0
         self._foregrounds = Foregrounds(Aside())
@@ -47,7 +48,7 @@ class Looker:
         """
         if not self._tmux:
             found = tmux.find_tmux()
-            tmux.check_version(found)
+            self._tmux_said = tmux.check_version(found)
             self._tmux = found
         began = time.time()
         if began < self._began:
@@ -71,6 +72,7 @@ class Looker:
             "screens": self._changed_screens(screens, int(began), wanted),
             # Whether it can be told that nothing has happened since.
             "is_metered": self._mark is not None,
+            "tmux": self._tmux_said,
         }
 
     def settle(self) -> None:

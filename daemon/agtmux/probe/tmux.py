@@ -165,14 +165,25 @@ def _screens(said: str, mark: str) -> dict[str, str]:
     return screens
 
 
-def check_version(tmux: str) -> None:
-    """Once: an older tmux lacks what is asked of it."""
+def check_version(tmux: str) -> str:
+    """Once: an older tmux lacks what is asked of it. Returns what it calls itself."""
+    said = version(tmux)
+    if is_too_old(said):
+        raise TmuxError("%s is too old; agtmux needs tmux %d.%d or newer" % (said, *MINIMUM_VERSION))
+    return said
+
+
+def version(tmux: str, limit: float = _TIME_LIMIT) -> str:
     try:
-        done = subprocess.run([tmux, "-V"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=_TIME_LIMIT)
+        done = subprocess.run(
+            [tmux, "-V"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=limit
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise TmuxError("tmux cannot be run: %s" % error) from None
-    said = done.stdout.decode("utf-8", "replace").strip()
-    found = re.search(r"(\d+)\.(\d+)", said)
+    return done.stdout.decode("utf-8", "replace").strip()[:100]
+
+
+def is_too_old(said: str) -> bool:
     # A build from the development branch has no number and is newer than any release.
-    if found and (int(found[1]), int(found[2])) < MINIMUM_VERSION:
-        raise TmuxError("%s is too old; agtmux needs tmux %d.%d or newer" % (said, *MINIMUM_VERSION))
+    found = re.search(r"(\d+)\.(\d+)", said)
+    return found is not None and (int(found[1]), int(found[2])) < MINIMUM_VERSION

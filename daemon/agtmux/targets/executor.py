@@ -38,6 +38,15 @@ class Sighting:
     is_metered: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the last look told of the machine itself."""
+
+    tmux_said: str
+    has_server: bool
+    ahead: float
+
+
 class ProbeExecutor:
     """Looks at one tmux server through a probe beside it."""
 
@@ -72,6 +81,7 @@ class ProbeExecutor:
         self.begun: Begun | None = None
         # Why its hooks are not heard.
         self.complaint = ""
+        self.known: Known | None = None
 
     async def look(self, captures: list[str], anew: list[str]) -> Sighting:
         """Raises AgtmuxError(E_TARGET_UNREACHABLE) if it cannot be looked at."""
@@ -142,6 +152,7 @@ class ProbeExecutor:
             self._on_refusal(error)
             await self.close()
             raise unreachable(error.message)
+        self.known = Known(looked.tmux, bool(looked.server), ahead)
         asked = self._panes.keys() & set(captures)
         screens = [screen for screen in looked.screens if screen.pane_id in asked]
         return Sighting(looked.server, ahead, dict(self._panes), screens, looked.is_metered)

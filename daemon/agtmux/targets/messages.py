@@ -62,6 +62,8 @@ class Looked(msgspec.Struct, frozen=True):
     gone: Annotated[list[_PaneId], msgspec.Meta(max_length=MOST_PANES)]
     screens: Annotated[list[Screen], msgspec.Meta(max_length=MOST_PANES)]
     is_metered: bool
+    # What tmux over there calls itself.
+    tmux: _Word = ""
 
 
 class Begun(msgspec.Struct, frozen=True):

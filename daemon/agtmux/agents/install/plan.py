@@ -35,6 +35,12 @@ class Report:
     warnings: tuple[str, ...] = ()
     # The file as it was.
     backup: str | None = None
+    # Of a status, what its warnings say: settings that switch all hooks off, settings that are needed and not there,
+    # our entries that are not needed, and events that the version in use may not know.
+    off: tuple[str, ...] = ()
+    lacking: tuple[str, ...] = ()
+    surplus: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
     @property
     def changed(self) -> bool:
@@ -99,6 +105,10 @@ def hooks_status(sheet: AgentSheet, files: Files, hook_command: str, *, version:
         missing=found.missing,
         stale=found.stale,
         warnings=(*_surplus(found), *_warnings(sheet, path, state, text, wiring, version)),
+        off=tuple(switched_off(text, wiring)),
+        lacking=tuple(lacks(text, wiring)),
+        surplus=found.surplus,
+        left_out=tuple(event for event in settings.events if event not in wiring.events),
     )
 
 

@@ -1,0 +1,48 @@
+"""agtmux-hook is tried and not believed: it is silent by design, whatever is wrong with it."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from agtmux.doctor.here import try_hook
+from agtmux.hook.compose import compose
+
+WITHOUT_PYTHON = compose().replace("python3", "no-such-python3")
+
+
+def a_hook(folder: Path, text: str, mode: int = 0o755) -> str:
+    path = folder / "agtmux-hook"
+    path.write_text(text)
+    path.chmod(mode)
+    return str(path)
+
+
+def test_only_a_hook_that_hands_on_an_event_works(tmp_path: Path) -> None:
+    assert try_hook(None).path is None
+    works = try_hook(a_hook(tmp_path, compose()))
+    assert (works.is_executable, works.works) == (True, True)
+    for text in (WITHOUT_PYTHON, "#!/bin/sh\nexit 0\n", "#!/no/such/shell\n", ""):
+        found = try_hook(a_hook(tmp_path, text))
+        assert (found.is_executable, found.works) == (True, False), text[:20]
+    assert not try_hook(a_hook(tmp_path, compose(), 0o644)).is_executable
+    assert not try_hook(str(tmp_path / "nothing")).is_executable
+
+
+def test_a_hook_that_hangs_is_not_waited_for(tmp_path: Path) -> None:
+    began = time.monotonic()
+    assert try_hook(a_hook(tmp_path, "#!/bin/sh\nexec sleep 60\n")).works is False
+    assert time.monotonic() - began < 10
+
+
+def test_a_hook_that_cannot_be_tried_is_not_called_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    deep = tmp_path / ("x" * 120)
+    deep.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(deep))
+    assert try_hook(a_hook(tmp_path, compose())).works is None
+
+
+def test_trying_a_hook_leaves_nothing_behind(tmp_path: Path, short_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(short_tmp))
+    assert try_hook(a_hook(tmp_path, compose())).works
+    assert list(short_tmp.iterdir()) == []
