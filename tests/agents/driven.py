@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Self
@@ -134,6 +135,21 @@ class Driven:
         """Sends a prompt, returns once the model has got it."""
         say(text)(self.pane)
         return time.time()
+
+    def answer(self, names: Sequence[str], dialog: str) -> float:
+        """Presses these keys, once the dialog is there to take them."""
+        self.pane.wait_for(dialog)
+        self.pane.settle(0.3)
+        return self.press(*names)
+
+    def approve(self) -> float:
+        return self.answer(self.manners.approve, self.manners.dialog)
+
+    def deny(self) -> float:
+        return self.answer(self.manners.deny, self.manners.dialog)
+
+    def choose(self) -> float:
+        return self.answer(self.manners.answer, self.manners.question)
 
     def press(self, *names: str) -> float:
         now = time.time()

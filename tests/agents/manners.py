@@ -32,6 +32,9 @@ class Manners:
     approve: Sequence[str] = ("Enter",)
     deny: Sequence[str] = ("Escape",)
     answer: Sequence[str] = ("Enter",)
+    # What is on the screen once such a dialog takes keys: a hook tells of it before.
+    dialog: str = r"1\. (?:Yes|Allow)"
+    question: str = r"2\. Blue|Blue"
     interrupt: Callable[[AgentPane], None] = _escape
     enter: Callable[..., None] = _nothing
     # What the model's server answers so that the agent gives up at once.

@@ -39,7 +39,7 @@ def test_a_real_agent_is_seen_to_work_to_ask_and_to_finish(agent: str, version: 
         assert asked.item is not None
         assert "touch label.txt" in asked.item["attention"]["summary"]
         assert not (its.pane.stage.project / "label.txt").exists()
-        its.press(*its.manners.approve)
+        its.approve()
         its.expect("completed")
         assert (its.pane.stage.project / "label.txt").exists()
         measured[f"{agent} hook → shown"] += its.hook_delays()
@@ -68,14 +68,14 @@ def test_every_state_is_reached_held_and_left(agent: str, version: str, hooks: b
         its.holds("waiting_approval", seconds=4)
         assert its.now.item is not None and its.now.item["attention"]["kind"] == "approval"
         assert "touch one.txt" in its.now.item["attention"]["summary"]
-        its.press(*manners.approve)
+        its.approve()
         its.expect(*OVER, limit=10)
         assert (project / "one.txt").exists()
 
         its.say("Make a label. do:bash{{touch two.txt}}")
         its.expect("waiting_approval")
         its.holds("waiting_approval", seconds=2)
-        pressed = its.press(*manners.deny)
+        pressed = its.deny()
         note("denied", pressed, its.expect("idle", limit=6).at)
         its.pane.settle()
         its.expect("idle", limit=5)
@@ -94,7 +94,7 @@ def test_every_state_is_reached_held_and_left(agent: str, version: str, hooks: b
         its.say(f"Wait for it. do:bash{{{{{manners.lasting}}}}}")
         if manners.lasting_asks:
             its.expect("waiting_approval")
-            its.press(*manners.approve)
+            its.approve()
         its.expect("running", limit=10)
         its.pane.wait_until(lambda: its.pane.runs(manners.lasting.split()[0]), "the tool's process")
         its.expect("running", limit=5)
@@ -110,7 +110,7 @@ def test_every_state_is_reached_held_and_left(agent: str, version: str, hooks: b
         its.holds("waiting_input", seconds=3)
         assert its.now.item is not None and its.now.item["attention"]["kind"] == "question"
         assert "Which parcel goes first?" in its.now.item["attention"]["summary"]
-        its.press(*manners.answer)
+        its.choose()
         its.expect(*OVER, limit=10)
 
         its.say(f"Fail. do:error{{{{{manners.error}}}}}")

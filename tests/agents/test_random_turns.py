@@ -40,7 +40,7 @@ def approved(its: Driven, luck: random.Random) -> tuple[str, ...]:
     its.say(f"Make a label. do:bash{{{{touch {name}}}}}")
     its.expect("waiting_approval", limit=20)
     time.sleep(luck.uniform(0.5, 2))
-    its.press(*its.manners.approve)
+    its.approve()
     its.pane.wait_until(lambda: (its.pane.stage.project / name).exists(), "the label")
     its.pane.wait_until(lambda: not its.pane.server.busy, "the end of the answer")
     return OVER
@@ -50,7 +50,7 @@ def denied(its: Driven, luck: random.Random) -> tuple[str, ...]:
     its.say(f"Make a label. do:bash{{{{touch denied-{luck.randrange(10**6)}.txt}}}}")
     its.expect("waiting_approval", limit=20)
     time.sleep(luck.uniform(0.5, 2))
-    its.press(*its.manners.deny)
+    its.deny()
     return ("idle",)
 
 
@@ -65,7 +65,7 @@ def asked(its: Driven, luck: random.Random) -> tuple[str, ...]:
     its.say(f"Ask me. do:ask{{{{Which parcel is number {luck.randrange(100)}?|Red|Blue}}}}")
     its.expect("waiting_input", limit=20)
     time.sleep(luck.uniform(0.8, 2))
-    its.press(*its.manners.answer)
+    its.choose()
     its.pane.wait_until(lambda: not its.pane.server.busy, "the end of the answer")
     return OVER
 
@@ -75,7 +75,7 @@ def waits(its: Driven, luck: random.Random) -> tuple[str, ...]:
     its.say(f"Make a label. do:bash{{{{touch held-{luck.randrange(10**6)}.txt}}}}")
     its.expect("waiting_approval", limit=20)
     its.holds("waiting_approval", seconds=luck.uniform(2, 5))
-    its.press(*its.manners.deny)
+    its.deny()
     return ("idle",)
 
 
