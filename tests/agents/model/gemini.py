@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from agents.model.script import WORD_TIME, Conversation, Kind, Step
+from agents.model.script import WORD_TIME, Conversation, Kind, Step, directives
 from agents.model.server import Exchange
 
 STATUSES = {
@@ -103,11 +103,15 @@ def _conversation(request: dict[str, Any]) -> Conversation:
         parts = content.get("parts") or []
         if content.get("role") != "user":
             continue
+        texts = [part["text"] for part in parts if part.get("text")]
+        # After a turn that was cancelled, the next message may come in one with what was left of it.
+        latest = [text for text in texts if directives(text)][-1:]
         if any("functionResponse" in part for part in parts):
-            # The text beside a result is the program's own.
+            # Other text beside a result is the program's own.
             conversation.result()
-        elif texts := [part["text"] for part in parts if part.get("text")]:
-            conversation.user("\n".join(texts))
+            texts = latest
+        if texts:
+            conversation.user("\n".join(latest or texts))
     return conversation
 
 
