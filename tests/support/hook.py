@@ -139,6 +139,7 @@ def sources() -> dict[str, str]:
     return {
         "send": (folder / "send.py").read_text("utf-8"),
         "spool": (folder / "spool.py").read_text("utf-8"),
+        "wait": (folder / "wait.py").read_text("utf-8"),
         "redact": (folder.parent / "domain" / "redact.py").read_text("utf-8"),
     }
 
