@@ -6,7 +6,7 @@ PY := .venv/bin/python
 ARGS :=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check fmt coverage bench soak scoreboard corpus clean system has-tmux FORCE
+.PHONY: help run test check fmt coverage bench soak agents scoreboard corpus clean system has-tmux FORCE
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -38,6 +38,9 @@ bench: system .venv/.ready-dev ## measure the budgets and print one table
 
 soak: system .venv/.ready-dev ## the tests that repeat for minutes (marked `soak`)
 	@$(PY) -m pytest -m soak --timeout 3600 $(ARGS)
+
+agents: system .venv/.ready-dev ## the tests with real agents, all versions and cases (marked `agents`)
+	@$(PY) -m pytest -n auto -m agents $(ARGS)
 
 scoreboard: .venv/.ready-dev ## how right the screen rules are, written to docs/detection.md
 	@$(PY) tests/corpus/scoreboard.py --write

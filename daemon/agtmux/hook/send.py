@@ -24,8 +24,10 @@ PAYLOAD_MAX = 900 * 1024
 # The daemon looked at the event and will not have it, now or later.
 REFUSED = (b"400", b"413")
 
-# In the place of a payload: the agent goes on without us, and takes an answer if one comes.
+# In the place of a payload: the agent goes on without us, and takes an answer if one comes. A daemon that is busy for
+# a moment is then no reason to give that up.
 WAIT = "--wait"
+UNHURRIED = 2.0
 
 # `typing` would cost as much as half of the budget; type checkers take this name for what it looks like.
 TYPE_CHECKING = False
@@ -41,6 +43,8 @@ def main(argv: "list[str]", spool: "Spool", wait: "Wait") -> None:
     if len(argv) < 3:
         return
     waits = argv[3:] == [WAIT]
+    if waits:
+        start += UNHURRIED
     if len(argv) > 3 and not waits:
         payload = argument_bytes(argv[3])
         size = len(payload)
