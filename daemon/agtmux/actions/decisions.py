@@ -168,9 +168,11 @@ class Decisions:
 
     def changed(self, keys: set[PaneKey], _: Timestamp) -> None:
         """These panes are otherwise than before: whoever waits for nothing any more is told."""
+        # A runtime that has ended is in no pane.
+        touched = {None, *keys}
         for waiter in self._waiters.values():
             question = waiter.question
-            if question is None or self._known.by_runtime.get(question.runtime_id) in {None, *keys}:
+            if question is None or self._known.by_runtime.get(question.runtime_id) in touched:
                 self._look(waiter)
 
     def close(self) -> None:

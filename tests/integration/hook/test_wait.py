@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from agtmux.actions.decisions import Handed, Waiting
+from agtmux.probe.hook_socket import HookSocket
 from support.home import COMMANDS, Home, wait_until
 from support.hook import SECONDS_MAX
 from support.http import request
@@ -250,11 +251,27 @@ def test_what_is_no_decision_ends_in_silence(hook, daemon, answer):
 
 def test_a_decision_is_passed_on_as_it_is(hook, daemon):
     daemon.answers = [b"HTTP/1.1 200 OK\r\n\r\n", b'HTTP/1.1 200 OK\r\n\r\n{"answer": "{\\"a\\": \\"\\u00e9\\"}\\n"}']
-    done = subprocess.run([hook.command, "claude", "PermissionRequest", "--wait"], env=hook.env, **PIPED)
+    done = subprocess.run(
+        [hook.command, "claude", "PermissionRequest", "--wait"], env=hook.env, input=b"{}", capture_output=True
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, '{"a": "é"}\n'.encode(), b"")
 
 
-PIPED = {"input": b"{}", "capture_output": True, "timeout": 20}
+def test_a_daemon_that_is_busy_for_a_moment_is_no_reason_not_to_wait(prompt_hook, daemon):
+    # Twice as long as any other hook would wait.
+    daemon.answer, daemon.seconds_per_byte = b"HTTP/1.1 200", 0.015
+    prompt_hook.run("claude", "PermissionRequest", "--wait")
+    assert [request.head.split()[1] for request in daemon.requests] == [b"/v1/events", b"/v1/decisions/wait"]
+
+
+def test_at_the_door_of_a_probe_nobody_decides(prompt_hook):
+    taken = []
+    door = HookSocket(prompt_hook.env["AGTMUX_SOCKET"], lambda kind, body: taken.append(body) is None)
+    try:
+        assert prompt_hook.run("claude", "PermissionRequest", "--wait") < SECONDS_MAX
+    finally:
+        door.close()
+    assert len(taken) == 1
 
 
 def test_nobody_waits_for_a_daemon_that_is_away(hook):
