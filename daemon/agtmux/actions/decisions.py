@@ -143,7 +143,7 @@ class Decisions:
             return Handed.NOBODY_WAITS
         waiter.handed = asyncio.get_running_loop().create_future()
         waiter.tell(Answer(allow, waiter.form.written(allow=allow, message=message)))
-        return await asyncio.shield(waiter.handed)
+        return await waiter.handed
 
     async def wait(self, event_id: str, hook_left: Coroutine[Any, Any, object]) -> Answer:
         """Returns with the answer for that event's hook, or when there will be none. `hook_left` ends with the hook."""
