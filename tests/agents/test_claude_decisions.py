@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import signal
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -94,12 +95,9 @@ class Scene:
 
 def hooks(pane: AgentPane) -> list[int]:
     """The hooks that run for that agent, or did before it was killed."""
-    found = []
-    for pid in pane.processes():
-        with contextlib.suppress(OSError):
-            if b"agtmux-hook" in Path(f"/proc/{pid}/cmdline").read_bytes():
-                found.append(pid)
-    return found
+    pids = ",".join(map(str, pane.processes())) or "0"
+    listed = subprocess.run(["ps", "-o", "pid=,command=", "-p", pids], capture_output=True, text=True).stdout
+    return [int(line.split()[0]) for line in listed.splitlines() if "agtmux-hook" in line]
 
 
 def told_to_the_model(pane: AgentPane) -> list[object]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,19 @@ from agtmux.domain.states import Source, State
 from agtmux.engine.resolve import Signal
 from agtmux.engine.transitions import Policy
 from agtmux.observe.submissions import RemoveTarget
-from unit.builders import POLICY, Core, FakeTime, a_core, a_runtime, a_verdict, an_attention, an_event, seen, unbound
+from unit.builders import (
+    PANE,
+    POLICY,
+    Core,
+    FakeTime,
+    a_core,
+    a_runtime,
+    a_verdict,
+    an_attention,
+    an_event,
+    seen,
+    unbound,
+)
 
 WHO = a_runtime().runtime_id
 
@@ -86,7 +98,8 @@ async def a_desk(folder: Path, policy: Policy = POLICY) -> AsyncIterator[Desk]:
         try:
             yield made
         finally:
-            made.decisions.close()
+            for task in made.tasks:
+                task.cancel()
             await asyncio.gather(*made.tasks, return_exceptions=True)
 
 
@@ -171,7 +184,15 @@ async def test_a_new_agent_in_the_same_pane_does_not_inherit_the_question(desk: 
     assert await desk.decisions.decide(desk.core.record.runtime.runtime_id, "ask", allow=True) is Handed.NOBODY_WAITS
 
 
-async def test_the_hook_is_told_when_its_target_is_out_of_reach(desk: Desk):
+async def test_who_is_in_the_pane_now_is_compared_with_who_asked(desk: Desk):
+    hook = await desk.asked()
+    before = desk.core.record
+    desk.core.world.records[HOST, PANE] = replace(before, runtime=a_runtime(epoch=2))
+    assert await desk.decisions.decide(WHO, "ask", allow=True) is Handed.NOBODY_WAITS
+    assert not hook.done()
+
+
+async def test_the_hook_is_told_when_its_target_is_removed(desk: Desk):
     hook = await desk.asked()
     await desk.core.ingest.submit(RemoveTarget(HOST))
     assert await over(hook) is Over.MOVED_ON
