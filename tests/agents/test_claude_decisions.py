@@ -66,6 +66,8 @@ class Scene:
         question = self.waiting()
         assert question is not None
         assert self.state() == "waiting_approval"
+        # For those who answer by hand: a dialog that is still being drawn takes no key.
+        self.pane.settle()
         return question
 
     def waiting(self) -> Waiting | None:
@@ -248,6 +250,7 @@ def test_the_dialog_works_by_hand_when_the_daemon_was_killed(version: str) -> No
             pane.wait_for(DIALOG)
             pane.wait_until(lambda: home.health()["waiting_hooks"] == 1, "the hook to wait")
             assert hooks(pane)
+            pane.settle()
             os.kill(daemon.pid, signal.SIGKILL)
             pane.wait_until(lambda: not hooks(pane), "no hook")
             assert re.search(DIALOG, pane.screen())
