@@ -125,7 +125,7 @@ async def _serve(state_directory: Path) -> None:
         await stop.wait()
         _log.info("agtmuxd stops")
         _remove_socket(socket_path, bound)
-        service.hub.close()
+        service.end_waits()
         await server.stop()
         await service.close()
     finally:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from agtmux import __version__, paths
+from agtmux.actions.decisions import Decisions, Form
 from agtmux.agents.install.backups import Backups
 from agtmux.agents.install.desk import HookDesk
 from agtmux.agents.install.files import LocalFiles
@@ -26,9 +27,10 @@ from agtmux.domain.durations import SECOND, parse_duration
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.events import Event
 from agtmux.domain.panes import HOST
-from agtmux.domain.runtimes import TargetId
+from agtmux.domain.runtimes import Runtime, TargetId
 from agtmux.domain.states import Reason
 from agtmux.domain.timestamps import Timestamp, format_timestamp
+from agtmux.engine.resolve import Signal
 from agtmux.hook import spool_reader
 from agtmux.observe import views
 from agtmux.observe.fleet import Fleet
@@ -61,7 +63,8 @@ class Service:
         policy = config.policy()
         self.ingest = Ingest(database, self.world, clock, policy)
         self.hub = Hub(self.world, clock)
-        self.ingest.on_change.append(self.hub.publish)
+        self.decisions = Decisions(self.world, clock, policy, self._form_of)
+        self.ingest.on_change += [self.hub.publish, self.decisions.changed]
         self._reconciler = Reconciler(self.world, self.ingest, clock, policy)
         self._supervisor = Supervisor()
         self.refusals: Counter[str] = Counter()
@@ -120,9 +123,14 @@ class Service:
         self._supervisor.spawn(self._reconciler.run, "reconciler")
         self._supervisor.spawn(self._housekeeping, "housekeeping")
 
-    async def close(self) -> None:
-        """Nothing new is taken in, what was taken is flushed, streams end with `reset`."""
+    def end_waits(self) -> None:
+        """Requests that last as long as the daemon does come to their end: streams with `reset`, hooks with nothing."""
         self.hub.close()
+        self.decisions.close()
+
+    async def close(self) -> None:
+        """Nothing new is taken in, what was taken is flushed."""
+        self.end_waits()
         await self._supervisor.close()
         try:
             await self.ingest.stop()
@@ -219,6 +227,13 @@ class Service:
             homeless=self.homeless,
         )
 
+    def _form_of(self, runtime: Runtime, report: Signal) -> Form | None:
+        agent_type, _, event = report.event_type.partition(".")
+        if agent_type != runtime.agent_type or not self.registry.knows(agent_type):
+            return None
+        hooks = self.registry.sheet(agent_type).hooks
+        return None if hooks is None else hooks.answers_to(event, report.verdict.reason_code, runtime.agent_version)
+
     def health(self) -> dict[str, Any]:
         errors = {error["target"]: error for error in self.fleet.errors()}
         targets = [
@@ -246,6 +261,7 @@ class Service:
             "refused": dict(self.refusals),
             "spool": dict(self.spool),
             "streams": self.hub.stream_count,
+            "waiting_hooks": self.decisions.waiter_count,
             "failures": dict(self._supervisor.failures),
             "targets": targets,
         }

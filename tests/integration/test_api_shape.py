@@ -34,6 +34,7 @@ def test_the_walk_knows_every_route():
     assert len(ROUTES) == len(build_app(cast(Service, None)).routes)
     assert [
         *(
+            "/v1/decisions/wait",
             "/v1/doctor",
             "/v1/events",
             "/v1/explain",
@@ -173,6 +174,7 @@ def check_health(home: Home) -> None:
         "refused": {"E_EVENT_INVALID": "int"},
         "spool": {},
         "streams": "int",
+        "waiting_hooks": "int",
         "failures": {},
         "targets": [{"name": "str", "health": "str", "error": "NoneType"}],
     }

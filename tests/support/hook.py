@@ -40,10 +40,14 @@ class Request:
 
 @dataclass
 class Daemon:
-    """Stands in for agtmuxd: keeps each request and sends `answer`, or never answers if that is None."""
+    """Stands in for agtmuxd: keeps each request and sends `answer`, or never answers if that is None.
+
+    `answers`, if there are any, come first, one a request.
+    """
 
     path: Path
     answer: bytes | None = ACCEPTED
+    answers: list[bytes] = field(default_factory=list)
     reads_body: bool = True
     seconds_per_byte: float = 0
     requests: list[Request] = field(default_factory=list)
@@ -70,15 +74,16 @@ class Daemon:
                 return
             if self.reads_body:
                 self._receive(peer)
-            if self.answer is None:
+            answer = self.answers.pop(0) if self.answers else self.answer
+            if answer is None:
                 peers.enter_context(peer)
                 continue
             with peer, contextlib.suppress(OSError):
                 if self.seconds_per_byte:
-                    for byte in self.answer:
+                    for byte in answer:
                         time.sleep(self.seconds_per_byte)
                         peer.sendall(bytes([byte]))
-                peer.sendall(self.answer)
+                peer.sendall(answer)
 
     def _receive(self, peer: socket.socket) -> None:
         head = b""
@@ -139,6 +144,7 @@ def sources() -> dict[str, str]:
     return {
         "send": (folder / "send.py").read_text("utf-8"),
         "spool": (folder / "spool.py").read_text("utf-8"),
+        "wait": (folder / "wait.py").read_text("utf-8"),
         "redact": (folder.parent / "domain" / "redact.py").read_text("utf-8"),
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 import msgspec
 from starlette.exceptions import HTTPException
@@ -49,6 +49,10 @@ class NewTarget(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     ephemeral: bool = False
 
 
+class WaitAsked(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    event_id: Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
+
+
 class HooksAsked(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     action: Literal["install", "uninstall", "status"]
     agents: list[str] = []
@@ -67,6 +71,7 @@ class App:
         self._router = Router(
             [
                 Route("/v1/events", _Endpoint(api.events), methods=["POST"]),
+                Route("/v1/decisions/wait", _Endpoint(api.wait_for_decision), methods=["POST"]),
                 Route("/v1/hooks", _Endpoint(api.hooks), methods=["POST"]),
                 Route("/v1/health", _Endpoint(api.health), methods=["GET"]),
                 Route("/v1/panes", _Endpoint(api.panes), methods=["GET"]),
@@ -137,6 +142,13 @@ class _Api:
         told = [each.as_json() | {"status": "refused"} if isinstance(each, AgtmuxError) else each for each in results]
         return _json(self._envelope({"results": told}))
 
+    async def wait_for_decision(self, request: Request) -> Response:
+        asked = _decoded(await _body(request), WaitAsked)
+        answer = await self._service.decisions.wait(asked.event_id, _left(request))
+        decision = None if answer.allow is None else "allow" if answer.allow else "deny"
+        content = {"event_id": asked.event_id, "decision": decision, "answer": answer.text, "over": answer.over}
+        return _json(self._envelope(content))
+
     async def panes(self, request: Request) -> Response:
         panes, envelope = self._listing(request)
         return _json({**envelope, "items": panes})
@@ -173,8 +185,11 @@ class _Api:
     async def explain(self, request: Request) -> Response:
         key = find_pane(self._service.world, parse_ref(request.query_params.get("ref", "")))
         item = views.pane_item(self._service.world, key)
-        evidence = views.evidence_items(self._service.world.records[key])
-        return _json(self._envelope({"item": item, "evidence": evidence}))
+        record = self._service.world.records[key]
+        waiting = self._service.decisions.waiting(record.runtime.runtime_id)
+        hook = None if waiting is None else {"event_id": waiting.event_id, "since": format_timestamp(waiting.since)}
+        evidence = views.evidence_items(record)
+        return _json(self._envelope({"item": item, "evidence": evidence, "waiting_hook": hook}))
 
     def _listing(self, request: Request, own: tuple[str, ...] = ()) -> tuple[list[views.PaneItem], dict[str, Any]]:
         """The panes asked for, and what a listing says of itself. A target that fails costs the others nothing."""
@@ -279,6 +294,12 @@ async def _body(request: Request) -> bytes:
         if len(chunks) > MAX_BODY_BYTES:
             raise _too_large(len(chunks))
     return bytes(chunks)
+
+
+async def _left(request: Request) -> None:
+    """Returns when whoever asked is gone; its request has been read."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 def _too_large(size: int) -> AgtmuxError:

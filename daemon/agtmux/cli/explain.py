@@ -36,6 +36,8 @@ def _lines(answer: dict[str, Any]) -> list[str]:
     ]
     if item["attention"]:
         lines.append(f"  it asks: {item['attention']['summary']}")
+    if answer["waiting_hook"]:
+        lines.append(f"  its hook waits for an answer since {answer['waiting_hook']['since']}")
     if not answer["evidence"]:
         lines.append("  nothing was told or seen about it yet")
     for link in answer["evidence"]:

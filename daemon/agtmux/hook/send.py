@@ -1,8 +1,8 @@
 """The whole of agtmux-hook when all is well: read the event, hand it to the daemon, be gone.
 
 A script has no .pyc, so this text is compiled at every run, and an agent waits for it. Hence no module but
-those written in C, and everything that a healthy daemon makes unnecessary is in `spool`, which is passed in
-and compiled only when called.
+those written in C, and what is seldom needed is in `spool` and `wait`, which are passed in and compiled only when
+called.
 """
 
 import _socket
@@ -24,28 +24,40 @@ PAYLOAD_MAX = 900 * 1024
 # The daemon looked at the event and will not have it, now or later.
 REFUSED = (b"400", b"413")
 
+# In the place of a payload: the agent goes on without us, and takes an answer if one comes. A daemon that is busy for
+# a moment is then no reason to give that up.
+WAIT = "--wait"
+UNHURRIED = 2.0
+
 # `typing` would cost as much as half of the budget; type checkers take this name for what it looks like.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Callable
 
     Spool = Callable[[bytes, bytes, "bytes | None", float], object]
+    Wait = Callable[[bytes, str], object]
 
 
-def main(argv: "list[str]", spool: "Spool") -> None:
+def main(argv: "list[str]", spool: "Spool", wait: "Wait") -> None:
     start = time.monotonic()
     if len(argv) < 3:
         return
-    if len(argv) > 3:
+    waits = argv[3:] == [WAIT]
+    if waits:
+        start += UNHURRIED
+    if len(argv) > 3 and not waits:
         payload = argument_bytes(argv[3])
         size = len(payload)
     else:
         payload, size = read_stdin(start + STDIN_UNTIL)
     if size > PAYLOAD_MAX:
         payload = b""
-    meta = metadata(argument_bytes(argv[1]), argument_bytes(argv[2]), len(payload), size)
+    event_id = posix.urandom(16).hex()
+    meta = metadata(argument_bytes(argv[1]), argument_bytes(argv[2]), event_id, len(payload), size)
     socket_path, state_dir = places(posix.environ)
     if socket_path and delivered(socket_path, meta + b"\n" + payload, start + ANSWER_UNTIL):
+        if waits:
+            wait(socket_path, event_id)
         return
     exit_at(start + EXIT_AT)
     spool(meta, payload, state_dir, start + SPOOL_UNTIL)
@@ -80,7 +92,7 @@ def argument_bytes(argument: str) -> bytes:
     return argument.encode(sys.getfilesystemencoding(), "surrogateescape")
 
 
-def metadata(agent: bytes, event: bytes, payload_bytes: int, size: int) -> bytes:
+def metadata(agent: bytes, event: bytes, event_id: str, payload_bytes: int, size: int) -> bytes:
     """The first line of the body: a JSON object, by hand, as importing `json` would double the time."""
     line = (
         '{"v":1,"agent":%s,"event":%s,"event_id":"%s","event_time_ns":%d,"pane_id":%s,"tmux":%s,'
@@ -88,7 +100,7 @@ def metadata(agent: bytes, event: bytes, payload_bytes: int, size: int) -> bytes
     ) % (
         quoted(agent),
         quoted(event),
-        posix.urandom(16).hex(),
+        event_id,
         time.time_ns(),
         quoted(posix.environ.get(b"TMUX_PANE")),
         quoted(posix.environ.get(b"TMUX")),

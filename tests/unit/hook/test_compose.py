@@ -33,13 +33,14 @@ def test_everything_is_python_3_8():
 def test_what_is_rarely_needed_is_embedded_to_the_letter():
     sources = embedded(compose())
     assert sources["SPOOL"] == (HOOK / "spool.py").read_text("utf-8")
+    assert sources["WAITING"] == (HOOK / "wait.py").read_text("utf-8")
     assert sources["REDACT"] == (HOOK.parent / "domain" / "redact.py").read_text("utf-8")
 
 
 @given(st.text(alphabet=st.sampled_from("'\"\\\nax{}é")))
 def test_any_source_can_be_embedded(source):
-    sources = embedded(script(send="", spool=source, redact=source))
-    assert sources == {"SPOOL": source, "REDACT": source}
+    sources = embedded(script(send="", spool=source, wait=source, redact=source))
+    assert sources == {"SPOOL": source, "WAITING": source, "REDACT": source}
 
 
 def test_launcher_is_a_string_to_python_and_a_program_to_sh():

@@ -26,7 +26,7 @@ def test_what_is_not_set_is_null():
 
 @given(st.binary(), st.binary())
 def test_metadata_is_one_line_of_json(agent, event):
-    line = metadata(agent, event, 12, 12)
+    line = metadata(agent, event, "e1", 12, 12)
     assert b"\n" not in line
     meta = json.loads(line)
     assert (meta["v"], meta["agent"]) == (1, agent.decode("utf-8", "replace"))
@@ -35,14 +35,8 @@ def test_metadata_is_one_line_of_json(agent, event):
 
 
 def test_metadata_tells_what_was_left_out():
-    meta = json.loads(metadata(b"claude", b"Stop", 0, 2_000_000))
+    meta = json.loads(metadata(b"claude", b"Stop", "e1", 0, 2_000_000))
     assert (meta["payload_bytes"], meta["omitted_bytes"]) == (0, 2_000_000)
-
-
-def test_event_ids_are_32_hex_digits_and_never_the_same():
-    ids = {json.loads(metadata(b"claude", b"Stop", 0, 0))["event_id"] for _ in range(100)}
-    assert len(ids) == 100
-    assert all(len(bytes.fromhex(event_id)) == 16 for event_id in ids)
 
 
 HOME_STATE = b"/home/u/.local/state/agtmux"

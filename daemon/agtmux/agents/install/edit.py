@@ -28,7 +28,8 @@ class Wiring:
     hook: str
 
     def command(self, event: str) -> str:
-        return f"{shlex.quote(self.hook)} {self.agent} {event}"
+        waits = " --wait" if event in self.settings.waits else ""
+        return f"{shlex.quote(self.hook)} {self.agent} {event}{waits}"
 
     def is_ours(self, command: str) -> bool:
         return re.search(rf"(?:^|[/'\"\s])agtmux-hook['\"]?\s+{re.escape(self.agent)}(?:\s|$)", command) is not None
@@ -53,6 +54,8 @@ Trail = tuple[tuple[Node, int], ...]
 class _Entry:
     event: str
     command: Node
+    # The object that has the command.
+    handler: Node
     # What to take out to be rid of it: the whole entry, or its command only if others are beside it.
     trail: Trail
     # Where the agent looks, which is the last of members of one name.
@@ -66,9 +69,8 @@ def install(text: str | None, wiring: Wiring) -> str:
     while surplus := _sorted(text, wiring)[1]:
         text = _without(text, surplus[-1].trail)
     for entry in reversed(_ours(text, wiring)):
-        node, command = entry.command, wiring.command(entry.event)
-        if node.value != command:
-            text = text[: node.start] + json.dumps(command, ensure_ascii=False) + text[node.end :]
+        if entry.command.value != wiring.command(entry.event):
+            text = _brought_up_to_date(text, entry, wiring)
     there = {entry.event for entry in _ours(text, wiring)}
     return _with_entries(text, wiring, [event for event in wiring.events if event not in there])
 
@@ -107,9 +109,25 @@ def lacks(text: str | None, wiring: Wiring) -> list[str]:
 
 
 def _new_file(wiring: Wiring) -> str:
-    lists = {event: [wiring.settings.entry_for(wiring.command(event))] for event in wiring.events}
+    lists = {event: [wiring.settings.entry_for(wiring.command(event), event)] for event in wiring.events}
     # Ours first: in a file that somebody else has begun they come last.
     return document({wiring.settings.under: lists, **wiring.settings.members})
+
+
+def _brought_up_to_date(text: str, entry: _Entry, wiring: Wiring) -> str:
+    """With the command as it should be, and what goes with it if the hook waits. Anything else may be the user's."""
+    wait = wiring.settings.waits.get(entry.event)
+    new = json.dumps(wiring.command(entry.event), ensure_ascii=False)
+    values: list[tuple[Node, str]] = []
+    for name, value in ({} if wait is None else wait.members).items():
+        node = entry.handler.get(name)
+        if node is None:
+            new += f", {json.dumps(name)}: {json.dumps(value)}"
+        else:
+            values.append((node, json.dumps(value)))
+    for node, value in sorted([*values, (entry.command, new)], key=lambda each: each[0].start, reverse=True):
+        text = text[: node.start] + value + text[node.end :]
+    return text
 
 
 def _with_entries(text: str, wiring: Wiring, events: list[str]) -> str:
@@ -117,7 +135,7 @@ def _with_entries(text: str, wiring: Wiring, events: list[str]) -> str:
     for event in events:
         root = parse(text)
         hooks = _object(text, root, wiring)
-        entry = wiring.settings.entry_for(wiring.command(event))
+        entry = wiring.settings.entry_for(wiring.command(event), event)
         entries = None if hooks is None else hooks.get(event)
         if entries is None:
             new.append((event, [entry]))
@@ -157,19 +175,19 @@ def _ours(text: str, wiring: Wiring) -> list[_Entry]:
                 continue
             counts = root.get(wiring.settings.under) is hooks.node and hooks.node.get(event.key) is event.node
             above = ((root, at_hooks), (hooks.node, at_event))
-            for command, below in _our_commands(event.node, wiring):
-                found.append(_Entry(event.key, command, above + below, counts))
+            for command, handler, below in _our_commands(event.node, wiring):
+                found.append(_Entry(event.key, command, handler, above + below, counts))
     return found
 
 
-def _our_commands(entries: Node, wiring: Wiring) -> Iterator[tuple[Node, Trail]]:
+def _our_commands(entries: Node, wiring: Wiring) -> Iterator[tuple[Node, Node, Trail]]:
     place = wiring.settings.command_place
     for index, entry in enumerate(entries.elements):
         whole: Trail = ((entries, index),)
         if place.handlers is None:
             command = entry.node.get(place.command)
             if command is not None and _is_our_command(command, wiring):
-                yield command, whole
+                yield command, entry.node, whole
             continue
         handlers = entry.node.get(place.handlers)
         if handlers is None or handlers.kind is not Kind.ARRAY:
@@ -179,7 +197,8 @@ def _our_commands(entries: Node, wiring: Wiring) -> Iterator[tuple[Node, Trail]]
         for at, handler in enumerate(handlers.elements):
             command = handler.node.get(place.command)
             if command is not None and _is_our_command(command, wiring):
-                yield command, whole if alone else (*whole, (entry.node, at_handlers), (handlers, at))
+                trail = whole if alone else (*whole, (entry.node, at_handlers), (handlers, at))
+                yield command, handler.node, trail
 
 
 def _is_our_command(node: Node, wiring: Wiring) -> bool:

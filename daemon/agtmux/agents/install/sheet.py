@@ -11,6 +11,9 @@ import msgspec
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 
 _COMMAND: Final = "{command}"
+_MESSAGE: Final = "{message}"
+# What the model is told where the user gave no reason.
+_NO_REASON: Final = "The user denied this."
 _VARIABLE: Final = re.compile(r"\$([A-Z][A-Z0-9_]*)")
 
 
@@ -19,6 +22,30 @@ class CommandPlace(NamedTuple):
 
     handlers: str | None
     command: str
+
+
+class Answers(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """How an agent is told what was decided, as JSON on its hook's output; "{message}" is the reason."""
+
+    allow: dict[str, Any]
+    deny: dict[str, Any]
+    # Where older versions take the rest of the event's answers and not these.
+    since: str = "0"
+
+    def written(self, *, allow: bool, message: str) -> str:
+        told = self.allow if allow else _replaced(self.deny, _MESSAGE, message.strip() or _NO_REASON)
+        return msgspec.json.encode(told).decode() + "\n"
+
+
+class Wait(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """A hook that may wait for a decision, because the agent shows its dialog beside it."""
+
+    # The oldest version that was seen to. With an older one nobody waits.
+    since: str
+    # By the reason code of what was asked. What is not here is not for others to decide.
+    answers: dict[str, Answers]
+    # What the entry has otherwise than those of other events, beside the command.
+    members: dict[str, str | int | bool] = {}
 
 
 class HookSettings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -33,6 +60,8 @@ class HookSettings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     members: dict[str, str | int | bool] = {}
     # Event → the version that knows it, where an older one would take offence.
     since: dict[str, str] = {}
+    # Event → how its hook waits, for the few that do.
+    waits: dict[str, Wait] = {}
     # Settings in the same file with which no hook runs, by dotted name.
     off: dict[str, bool] = {}
     # What people are told when hooks were added or changed.
@@ -43,6 +72,8 @@ class HookSettings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
             raise ValueError(f'entry must hold "{_COMMAND}" once, at its top or in a list of objects')
         if unknown := self.since.keys() - set(self.events):
             raise ValueError(f"since names events that are not installed: {', '.join(sorted(unknown))}")
+        if unknown := self.waits.keys() - set(self.events):
+            raise ValueError(f"waits names events that are not installed: {', '.join(sorted(unknown))}")
 
     @property
     def command_place(self) -> CommandPlace:
@@ -65,8 +96,24 @@ class HookSettings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         """The events that this version understands. Of a version that is not known, the least is expected."""
         return [event for event in self.events if event not in self.since or _reaches(version, self.since[event])]
 
-    def entry_for(self, command: str) -> Any:
-        return _filled(self.entry, command)
+    def entry_for(self, command: str, event: str = "") -> Any:
+        entry = _replaced(self.entry, _COMMAND, command)
+        if event in self.waits:
+            handlers = self.command_place.handlers
+            (entry if handlers is None else entry[handlers][0]).update(self.waits[event].members)
+        return entry
+
+    def answers_to(self, event: str, reason_code: str, version: str | None) -> Answers | None:
+        """How that version is told what was decided about that; None if it is not to be told.
+
+        One that does not say which it is has the hook in its settings, so it was new enough when that was installed.
+        """
+        wait = self.waits.get(event)
+        answers = None if wait is None else wait.answers.get(reason_code)
+        if wait is None or answers is None:
+            return None
+        is_old = version is not None and not (_reaches(version, wait.since) and _reaches(version, answers.since))
+        return None if is_old else answers
 
 
 def _place(entry: Mapping[str, Any]) -> CommandPlace | None:
@@ -77,12 +124,12 @@ def _place(entry: Mapping[str, Any]) -> CommandPlace | None:
     return places[0] if len(places) == 1 else None
 
 
-def _filled(value: Any, command: str) -> Any:
+def _replaced(value: Any, mark: str, text: str) -> Any:
     if isinstance(value, dict):
-        return {key: _filled(each, command) for key, each in value.items()}
+        return {key: _replaced(each, mark, text) for key, each in value.items()}
     if isinstance(value, list):
-        return [_filled(each, command) for each in value]
-    return command if value == _COMMAND else value
+        return [_replaced(each, mark, text) for each in value]
+    return text if value == mark else value
 
 
 def _reaches(version: str | None, least: str) -> bool:

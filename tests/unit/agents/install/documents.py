@@ -23,6 +23,18 @@ paths = ["~/.eliza/settings.json"]
 entry = { hooks = [{ type = "command", command = "{command}", timeout = 10 }] }
 events = ["Start", "Stop", "Ask"]
 """
+WAITING = (
+    GROUPED
+    + """
+[waits.Ask]
+since = "1.2"
+members = { timeout = 86400, quiet = true }
+
+[waits.Ask.answers.permission]
+allow = { go = true }
+deny = { go = false, why = ["{message}"] }
+"""
+)
 FLAT = """
 paths = ["$ELIZA_HOME/hooks.json", "~/.eliza/hooks.json"]
 entry = { type = "command", bash = "{command}" }
@@ -36,7 +48,7 @@ def wiring(toml: str = GROUPED, hook: str = HOOK, events: Sequence[str] = EVENTS
     return Wiring(agent, settings, tuple(events), hook)
 
 
-WIRINGS = {"grouped": wiring(), "flat": wiring(FLAT)}
+WIRINGS = {"grouped": wiring(), "flat": wiring(FLAT), "waiting": wiring(WAITING)}
 
 SPACE = ["", "", "", " ", "\n", "\r\n", "\t", "\n  ", "\n\t\t", "\n\n    ", " \n"]
 PLAIN = ["1", "-0.5e+3", "true", "null", '""', r'"\"\\\u00e9\ud800"', '"// no comment"', '"ä"', SENTINEL]
@@ -174,7 +186,7 @@ def _places(node: Node, way: Wiring) -> Iterator[tuple[Node, int]]:
 
 def is_ours(value: Any, way: Wiring) -> bool:
     """Whether that is an entry that was installed."""
-    return any(value == way.settings.entry_for(way.command(event)) for event in way.events)
+    return any(value == way.settings.entry_for(way.command(event), event) for event in way.events)
 
 
 def without_ours(value: Any, way: Wiring) -> Any:

@@ -6,7 +6,7 @@ import pytest
 
 from agtmux.agents.install.edit import Found, install, lacks, status, switched_off, uninstall
 from agtmux.agents.install.jsonc import JsoncError
-from unit.agents.install.documents import FLAT, GROUPED, HOOK, wiring
+from unit.agents.install.documents import FLAT, GROUPED, HOOK, WAITING, wiring
 
 ONE = wiring(events=["Stop"])
 FLAT_ONE = wiring(FLAT, events=["Stop"])
@@ -213,3 +213,21 @@ def test_a_file_without_what_its_kind_must_have_is_noticed() -> None:
     assert lacks("{}", FLAT_ONE) == ["version"]
     assert lacks('{"version": 2}', FLAT_ONE) == []
     assert lacks(None, FLAT_ONE) == []
+
+
+def test_an_old_entry_is_told_to_wait_and_keeps_what_the_user_made_of_it() -> None:
+    now = wiring(WAITING, events=["Ask"])
+    handler = '{"timeout": 5, "command": "agtmux-hook eliza Ask", "x": 1}'
+    old = f'{{"hooks": {{"Ask": [{{"matcher": "Bash", "hooks": [{handler}]}}]}}}}'
+    (group,) = json.loads(install(old, now))["hooks"]["Ask"]
+    assert group == {
+        "matcher": "Bash",
+        "hooks": [{"timeout": 86400, "command": f"{HOOK} eliza Ask --wait", "quiet": True, "x": 1}],
+    }
+    assert uninstall(install(old, now), now) == uninstall(old, now)
+
+
+def test_an_entry_that_waits_already_keeps_the_users_limit() -> None:
+    now = wiring(WAITING, events=["Ask"])
+    mine = install("{}", now).replace("86400", "600")
+    assert install(mine, now) == mine

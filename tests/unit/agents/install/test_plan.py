@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from agtmux.agents.install.backups import Backups
+from agtmux.agents.install.edit import Wiring
 from agtmux.agents.install.files import LocalFiles
 from agtmux.agents.install.plan import Report, hooks_status, install_hooks, uninstall_hooks
 from agtmux.agents.sheet import AgentSheet
@@ -106,7 +107,8 @@ def test_hooks_come_and_go_and_nothing_else_changes(
         assert Path(installed.backup).read_bytes() == (text or "").encode()
     now = as_python(path.read_bytes().decode())
     for event in events:
-        assert now["hooks"][event][-1] == sheet.hooks.entry_for(f"{HOOK} {sheet.agent_type} {event}")
+        command = Wiring(sheet.agent_type, sheet.hooks, events, HOOK).command(event)
+        assert now["hooks"][event][-1] == sheet.hooks.entry_for(command, event)
     assert len(tree(home)) == len(before) or text is None
 
     again = install_hooks(sheet, files, HOOK, backups, version=NEWEST)

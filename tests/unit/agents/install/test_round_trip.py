@@ -40,7 +40,7 @@ def test_uninstalling_restores_every_byte(way: Wiring, text: str) -> None:
 def test_every_event_gets_one_entry_behind_those_of_others_and_nothing_else_changes(way: Wiring, text: str) -> None:
     expected = as_python(text)
     for event in EVENTS:
-        expected.setdefault("hooks", {}).setdefault(event, []).append(way.settings.entry_for(way.command(event)))
+        expected.setdefault("hooks", {}).setdefault(event, []).append(way.settings.entry_for(way.command(event), event))
     assert as_python(install(text, way)) == expected
 
 
@@ -68,6 +68,18 @@ def test_installing_from_another_place_changes_the_path_and_nothing_else(way: Wi
     assert status(first, moved(way)) == Found(stale=EVENTS)
     assert install(first, moved(way)) == install(text, moved(way))
     assert uninstall(install(first, moved(way)), way) == text
+
+
+@settings(max_examples=100, deadline=None)
+@given(text=documents())
+def test_an_entry_from_before_hooks_could_wait_becomes_what_it_would_be_now(text: str) -> None:
+    before, now = WIRINGS["grouped"], WIRINGS["waiting"]
+    old = install(text, before)
+    assert status(old, now) == Found(there=("Start", "Stop"), stale=("Ask",))
+    new = install(old, now)
+    assert as_python(new) == as_python(install(text, now))
+    assert status(new, now) == Found(there=EVENTS)
+    assert uninstall(new, now) == uninstall(new, before) == text
 
 
 @WAYS

@@ -8,8 +8,8 @@ import pytest
 from agtmux.agents.install.sheet import HookSettings
 from agtmux.agents.sheet import AgentSheet
 from agtmux.domain.errors import AgtmuxError
-from agtmux.domain.states import Source
-from unit.agents.install.documents import FLAT, GROUPED
+from agtmux.domain.states import Source, State
+from unit.agents.install.documents import FLAT, GROUPED, WAITING
 
 FOLDER = resources.files("agtmux") / "resources" / "agents"
 SHEETS = [
@@ -110,9 +110,56 @@ def test_an_entry_looks_as_the_agent_wants_it() -> None:
     }
 
 
+def test_an_entry_that_waits_has_its_own_limit() -> None:
+    assert hooks_of("claude").entry_for("CMD", "PermissionRequest") == {
+        "hooks": [{"type": "command", "command": "CMD", "timeout": 86400}]
+    }
+    assert hooks_of("claude").entry_for("CMD", "Stop") == hooks_of("claude").entry_for("CMD")
+
+
+@EVERY
+def test_only_approvals_can_be_decided_for_the_user(sheet: AgentSheet) -> None:
+    for event, wait in sheet.hooks.waits.items() if sheet.hooks else ():
+        rules = {rule.reason_code: rule for rule in sheet.hook if rule.event == event}
+        assert wait.answers
+        assert {rules[reason].state for reason in wait.answers} == {State.WAITING_APPROVAL}
+
+
+@pytest.mark.parametrize(
+    ("event", "reason_code", "version", "told"),
+    [
+        ("PermissionRequest", "permission", "2.1.325", True),
+        ("PermissionRequest", "permission", "2.0.55", True),
+        ("PermissionRequest", "permission", "2.0.54", False),
+        ("PermissionRequest", "plan", "2.1.20", True),
+        ("PermissionRequest", "plan", "2.1.19", False),
+        # Native builds from npm do not say which they are.
+        ("PermissionRequest", "permission", None, True),
+        ("PermissionRequest", "question", "2.1.325", False),
+        ("Stop", "permission", "2.1.325", False),
+    ],
+)
+def test_whether_a_version_can_be_told_a_decision(
+    event: str, reason_code: str, version: str | None, told: bool
+) -> None:
+    assert (hooks_of("claude").answers_to(event, reason_code, version) is not None) is told
+
+
+def test_a_decision_is_written_as_the_agent_reads_it() -> None:
+    answers = section(WAITING).answers_to("Ask", "permission", "1.2")
+    assert answers is not None
+    assert answers.written(allow=True, message="ignored") == '{"go":true}\n'
+    assert (
+        answers.written(allow=False, message=' "no" \n{message} ') == '{"go":false,"why":["\\"no\\" \\n{message}"]}\n'
+    )
+    assert answers.written(allow=False, message=" ") == '{"go":false,"why":["The user denied this."]}\n'
+
+
 @pytest.mark.parametrize(
     "toml",
     [
+        GROUPED + '[waits.Nothing]\nsince = "1"\nanswers = {}\n',
+        GROUPED + "[waits.Ask]\nanswers = {}\n",
         GROUPED.replace("{command}", "x"),
         FLAT.replace("{ type", '{ command = "{command}", type'),
         GROUPED + 'since = { Nothing = "1.0" }\n',
