@@ -267,7 +267,7 @@ def test_a_daemon_that_is_busy_for_a_moment_is_no_reason_not_to_wait(prompt_hook
 
 def test_at_the_door_of_a_probe_nobody_decides(prompt_hook):
     taken = []
-    door = HookSocket(prompt_hook.env["AGTMUX_SOCKET"], lambda kind, body: taken.append(body) is None)
+    door = HookSocket(prompt_hook.env["AGTMUX_SOCKET"], lambda kind, body, _: taken.append(body) is None)
     try:
         assert prompt_hook.run("claude", "PermissionRequest", "--wait") < SECONDS_MAX
     finally:

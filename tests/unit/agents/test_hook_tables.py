@@ -29,7 +29,7 @@ TABLE: dict[str, list[tuple[str, dict[str, Any], str]]] = {
         ("Elicitation", {"mcp_server_name": "envdump", "message": "Which?"}, "waiting_input elicitation"),
         ("ElicitationResult", {"action": "accept"}, "running elicitation_answered"),
         ("Stop", {"background_tasks": [], "session_crons": []}, "completed turn_ended"),
-        ("Stop", {"background_tasks": BACKGROUND}, "running background_tasks"),
+        ("Stop", {"background_tasks": BACKGROUND}, "–"),
         ("StopFailure", {"error": "server_error", "last_assistant_message": "API Error: 529"}, "error server_error"),
         ("StopFailure", {"error": "authentication_failed"}, "error authentication_failed"),
         ("StopFailure", {"error": "Something went wrong!"}, "error turn_failed"),
