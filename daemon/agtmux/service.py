@@ -5,29 +5,23 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import re
-import shutil
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any, Final
 
 from agtmux import __version__, paths
-from agtmux.agents.install.backups import Backups
-from agtmux.agents.install.desk import HookDesk
-from agtmux.agents.install.files import LocalFiles
 from agtmux.agents.registry import AGENTS_FOLDER, Registry
 from agtmux.clock import Clock
 from agtmux.config import Config
 from agtmux.domain.durations import SECOND, parse_duration
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.events import Event
-from agtmux.domain.panes import HOST
 from agtmux.domain.states import Reason
 from agtmux.domain.timestamps import Timestamp, format_timestamp
 from agtmux.hook import spool_reader
 from agtmux.observe import views
 from agtmux.observe.fleet import Fleet
+from agtmux.observe.hooking import Hooks
 from agtmux.observe.ingest import Ingest
 from agtmux.observe.intake import Intake
 from agtmux.observe.reconciler import Reconciler
@@ -35,7 +29,6 @@ from agtmux.observe.streams import Hub
 from agtmux.observe.submissions import Receipt
 from agtmux.observe.supervisor import Supervisor
 from agtmux.observe.world import World
-from agtmux.probe.processes import program_version
 from agtmux.store.database import DATABASE_FILE, Database
 from agtmux.store.retention import Retention, forget
 
@@ -76,10 +69,10 @@ class Service:
             policy=policy,
         )
         self.ingest.on_pending.append(self.fleet.look_at)
+        self.hooks = Hooks(self.world, self.registry, self.fleet, self._supervisor, state_directory)
         self.intake = Intake(self.registry, clock, self.fleet.local_target_at)
         self._started_at = clock.now()
         self.spool: Counter[str] = Counter()
-        self._changing_hooks = asyncio.Lock()
 
     @classmethod
     async def open(cls, state_directory: Path, config: Config, clock: Clock) -> Service:
@@ -139,29 +132,6 @@ class Service:
                 self.ingest.counts[homeless.status] += 1
                 result.append(Receipt(event.event_id, homeless.status, reason_code=homeless.reason_code))
         return result
-
-    async def change_hooks(self, action: str, agents: list[str]) -> list[dict[str, Any]]:
-        """Install, uninstall or look at agents' hooks on this machine; one at a time, as files are changed."""
-        versions = await asyncio.to_thread(self._installed_versions)
-        for record in self.world.records.values():
-            runtime = record.runtime
-            if runtime.target_id == HOST and runtime.agent_version is not None:
-                known = versions.get(runtime.agent_type, runtime.agent_version)
-                versions[runtime.agent_type] = min(known, runtime.agent_version, key=_numbers)
-        async with self._changing_hooks:
-            desk = HookDesk(self.registry, LocalFiles(), Backups(self._state_directory / "backups"), _hook_command())
-            match action:
-                case "install":
-                    return await asyncio.to_thread(desk.install, agents, versions)
-                case "uninstall":
-                    return await asyncio.to_thread(desk.uninstall, agents)
-                case _:
-                    return await asyncio.to_thread(desk.status, agents, versions)
-
-    def _installed_versions(self) -> dict[str, str]:
-        commands = {name: self.registry.sheet(name).process.commands for name in self.registry.agent_types}
-        found = {name: program_version(words[0]) for name, words in commands.items() if words}
-        return {name: version for name, version in found.items() if version}
 
     def health(self) -> dict[str, Any]:
         errors = {error["target"]: error for error in self.fleet.errors()}
@@ -251,16 +221,3 @@ class Service:
 
 def _has_place(event: Event) -> bool:
     return event.runtime_id is not None or (event.target_id is not None and event.pane_id is not None)
-
-
-def _hook_command() -> str:
-    """agtmux-hook, as it was installed with this daemon."""
-    beside = Path(sys.executable).with_name("agtmux-hook")
-    found = str(beside) if beside.exists() else shutil.which("agtmux-hook")
-    if found is None:
-        raise AgtmuxError(ErrorCode.CONFIG, "agtmux-hook is not installed beside agtmuxd; install agtmux again")
-    return found
-
-
-def _numbers(version: str) -> list[int]:
-    return [int(number) for number in re.findall(r"[0-9]+", version)]
