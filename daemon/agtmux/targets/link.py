@@ -187,7 +187,7 @@ def _settle(said: Reply, asked: _Asked) -> None:
     is_look = asked.kind is Looked
     if said.declined is not None and not is_look:
         asked.answer.set_exception(AgtmuxError(ErrorCode(said.declined.code), legible(said.declined.message)))
-    elif said.done is not None and not is_look:
+    elif said.done and not is_look:
         asked.answer.set_result(answer(said.done, asked.kind))
     elif said.looked is not None and is_look:
         asked.answer.set_result(said.looked)

@@ -168,8 +168,8 @@ class Reply(msgspec.Struct, frozen=True):
     id: int
     looked: Looked | None = None
     failed: str | None = None
-    # Of the form that the question calls for.
-    done: msgspec.Raw | None = None
+    # Of the form that the question calls for; empty if there is none.
+    done: msgspec.Raw = msgspec.Raw()
     declined: Declined | None = None
 
 
@@ -192,7 +192,7 @@ def read(frame: bytes) -> Reply | Notice:
             notice: Notice = msgspec.json.decode(frame, type=kind)
             return notice
         reply = _REPLY.decode(frame)
-        if [reply.looked, reply.failed, reply.done, reply.declined].count(None) != 3:
+        if [reply.looked, reply.failed, reply.done or None, reply.declined].count(None) != 3:
             raise refused("it said something that is neither an answer nor a report")
         return reply
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
