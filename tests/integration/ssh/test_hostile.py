@@ -335,7 +335,11 @@ ERRANDS: dict[str, tuple[dict[str, Any], str]] = {
 @needs_proc
 @pytest.mark.parametrize(("errands", "told"), ERRANDS.values(), ids=list(ERRANDS))
 def test_a_lie_about_files_harms_nobody_else(stage: Stage, errands: dict[str, Any], told: str) -> None:
-    files = {path for path in stage.home.folder.rglob("*") if stage.home.state not in path.parents}
+    def own_files() -> list[Path]:
+        """Of the user who asked: where agents have their settings, if anywhere."""
+        return sorted(stage.home.folder.glob(".*"))
+
+    before = own_files()
 
     def hooks_are_asked_for() -> None:
         wait_until(lambda: list(stage.of_liar()) == ["%0"], "its own pane")
@@ -347,7 +351,7 @@ def test_a_lie_about_files_harms_nobody_else(stage: Stage, errands: dict[str, An
         assert re.search(told, said.stderr) and bool(told) == bool(said.returncode), said
 
     assert_harmless(stage, Lie("lies_about", errands, error=None, is_refused=False), hooks_are_asked_for)
-    assert {path for path in stage.home.folder.rglob("*") if stage.home.state not in path.parents} == files
+    assert own_files() == before
     assert stage.home.health()["failures"] == {}
 
 
