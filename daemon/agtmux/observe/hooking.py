@@ -49,7 +49,7 @@ class Hooks:
         self._fleet = fleet
         self._supervisor = supervisor
         self._backups = state_directory / "backups"
-        self._wakers = Wakers(self._backups / "tmux-hooks.json")
+        self._wakers = Wakers(self._backups / "tmux.json")
         # Files are changed by one at a time.
         self._changing = asyncio.Lock()
         fleet.on_server.append(self._server_began)

@@ -6,6 +6,7 @@ import fcntl
 import json
 import re
 import shlex
+import socket
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -255,6 +256,21 @@ def test_another_server_of_this_machine_means_this_machines_files(home: Home) ->
     assert not (home.folder / ".local").exists()
     assert home.run("hooks", "uninstall").returncode == 0
     assert list((home.folder / ".claude").iterdir()) == []
+
+
+def test_it_is_said_when_hooks_there_are_not_heard(home: Home, vms: Vms) -> None:
+    """As where agtmux itself runs on the VM."""
+    [vm] = vms(1)
+    settings(vm)
+    door = vm.home / ".local" / "state" / "agtmux" / "agtmuxd.sock"
+    door.parent.mkdir(parents=True)
+    with socket.socket(socket.AF_UNIX) as other:
+        other.bind(str(door))
+        other.listen()
+        watched(home, vm)
+        for action in ("install", "status"):
+            (item,) = hooks(home, action)
+            assert f"Hooks there are not heard: another agtmux listens at {door}." in item["warnings"]
 
 
 @pytest.fixture

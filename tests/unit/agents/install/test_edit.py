@@ -213,3 +213,10 @@ def test_a_file_without_what_its_kind_must_have_is_noticed() -> None:
     assert lacks("{}", FLAT_ONE) == ["version"]
     assert lacks('{"version": 2}', FLAT_ONE) == []
     assert lacks(None, FLAT_ONE) == []
+
+
+def test_a_file_with_more_of_ours_than_we_ever_wrote_is_refused_at_once() -> None:
+    many = '{"hooks": {"Stop": [' + ",".join([ENTRY] * 5_000) + "]}}"
+    for act in (install, uninstall, status):
+        with pytest.raises(JsoncError, match="5000 entries of agtmux"):
+            act(many, ONE)
