@@ -4,6 +4,7 @@ import fcntl
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TextIO
 
 import pytest
 
@@ -19,12 +20,12 @@ def file(home: Home) -> Path:
 
 
 @pytest.fixture
-def held(file: Path) -> Iterator[Path]:
+def held(file: Path) -> Iterator[TextIO]:
     """The file's lock, in somebody else's hand."""
     lock = file.with_name(".settings.json.agtmux-lock")
     with lock.open("w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
-        yield lock
+        yield handle
 
 
 def change(file: Path, limit: float = 4.0) -> dict[str, object]:
@@ -32,7 +33,7 @@ def change(file: Path, limit: float = 4.0) -> dict[str, object]:
     return {"path": str(file), "data": "bmV3", "expected": digest, "mode": None, "limit": limit}
 
 
-def test_what_hangs_holds_up_no_look_and_no_more_than_a_few(home: Home, file: Path, held: Path) -> None:
+def test_what_hangs_holds_up_no_look_and_no_more_than_a_few(home: Home, file: Path, held: TextIO) -> None:
     pane = home.pane()
     probe = ProbeProcess(home)
     hanging = [probe.begin_errand("replace", **change(file)) for _ in range(4)]
@@ -52,16 +53,26 @@ def test_what_comes_too_late_is_not_done(home: Home, file: Path) -> None:
     assert [path.name for path in home.folder.glob("*settings*")] == ["settings.json"]
 
 
-def test_a_line_that_ends_leaves_the_file_whole_and_nothing_beside_it(home: Home, file: Path, held: Path) -> None:
+def test_what_is_under_way_when_the_line_ends_is_finished(home: Home, file: Path, held: TextIO) -> None:
     probe = ProbeProcess(home)
-    probe.begin_errand("replace", **change(file, limit=1.0))
+    probe.begin_errand("replace", **change(file))
     probe.look()
     probe.process.stdin.close()
     probe.process.stdin = None
+    fcntl.flock(held, fcntl.LOCK_UN)
     assert probe.process.wait(20) == 0
-    held.unlink()
-    assert file.read_bytes() == b"old"
+    assert file.read_bytes() == b"new"
     assert [path.name for path in home.folder.glob("*settings*")] == ["settings.json"]
+
+
+def test_what_hangs_when_the_line_ends_is_not_waited_for(home: Home, file: Path, held: TextIO) -> None:
+    probe = ProbeProcess(home)
+    probe.begin_errand("replace", **change(file, limit=30.0))
+    probe.look()
+    probe.process.stdin.close()
+    probe.process.stdin = None
+    assert probe.process.wait(10) == 0
+    assert file.read_bytes() == b"old"
 
 
 def test_an_errand_that_makes_no_sense_ends_nothing(home: Home) -> None:
