@@ -58,7 +58,8 @@ class Errands:
         until = time.monotonic() + _PATIENCE
         for thread in self._running:
             thread.join(max(until - time.monotonic(), 0))
-        files.remove_empty(self._later)
+        with contextlib.suppress(OSError):
+            files.remove_empty(self._later)
 
     def _run(self, message: dict[str, object]) -> None:
         try:
