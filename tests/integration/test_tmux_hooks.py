@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from support.home import Home, wait_until
+from support.home import Home, is_alive, wait_until
 from support.probe import ProbeProcess
 from support.processes import processes, read_text, with_descendants
 from support.sshd import Sshd
@@ -88,8 +88,9 @@ def test_a_new_server_is_told_again_and_after_uninstall_no_more(home: Home) -> N
     added = hooks(home, "install")["added"]
 
     def begin_anew() -> None:
+        pid = int(home.tmux("display-message", "-p", "#{pid}"))
         home.tmux("kill-server")
-        wait_until(lambda: not home.panes(), "the end of the panes")
+        wait_until(lambda: not is_alive(pid), "the end of the server")
         home.tmux("new-session", "-d", "-s", "work", "sleep 3600")
 
     begin_anew()
@@ -97,15 +98,14 @@ def test_a_new_server_is_told_again_and_after_uninstall_no_more(home: Home) -> N
     assert hooks(home, "status")["already_there"] == added
     # Another daemon knows of it too.
     home.end(daemon)
-    home.tmux("kill-server")
-    home.tmux("new-session", "-d", "-s", "work", "sleep 3600")
-    daemon = home.start()
+    begin_anew()
+    home.start()
     wait_until(lambda: home.tmux("show-options", "-gqv", "@agtmux_wake") == "agtmux-wake", "the next server to be told")
     # Without a name: all of agtmux's.
     assert home.run("hooks", "uninstall").returncode == 0
     begin_anew()
-    wait_until(home.panes, "its pane")
-    assert hooks(home, "status")["already_there"] == []
+    item = hooks(home, "status")
+    assert (item["already_there"], item["missing"], item["warnings"]) == ([], [], []), "nor is it wanted"
 
 
 def test_no_server_is_started_for_it(home: Home) -> None:
