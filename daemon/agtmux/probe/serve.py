@@ -140,9 +140,10 @@ class Probe:
             why = "the probe failed, which should not happen: %s: %s" % (type(error).__name__, error)
             self._line.send({"id": message.get("id"), "failed": why})
             raise
+        self._line.send({"id": message.get("id"), "looked": looked})
+        # Only now: it starts a process, and nobody has to wait for that. What rings meanwhile is latched.
         self._wake.follow(self._looker.wake_channel, self._looker.wake_command)
         self._is_armed = bool(looked["is_metered"]) or self._wake.is_followed
-        self._line.send({"id": message.get("id"), "looked": looked})
         if self._is_armed:
             self._looker.settle()
 
