@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import re
 import time
 from collections import Counter
 from pathlib import Path
@@ -13,9 +12,6 @@ from typing import Any, Final
 
 from agtmux import __version__, paths
 from agtmux.actions.decisions import Decisions, Form
-from agtmux.agents.install.backups import Backups
-from agtmux.agents.install.desk import HookDesk
-from agtmux.agents.install.files import LocalFiles
 from agtmux.agents.registry import AGENTS_FOLDER, Registry
 from agtmux.clock import Clock
 from agtmux.config import Config
@@ -34,6 +30,7 @@ from agtmux.engine.resolve import Signal
 from agtmux.hook import spool_reader
 from agtmux.observe import views
 from agtmux.observe.fleet import Fleet
+from agtmux.observe.hooking import Hooks
 from agtmux.observe.ingest import Ingest
 from agtmux.observe.intake import Intake
 from agtmux.observe.reconciler import Reconciler
@@ -82,10 +79,10 @@ class Service:
             policy=policy,
         )
         self.ingest.on_pending.append(self.fleet.look_at)
+        self.hooks = Hooks(self.world, self.registry, self.fleet, self._supervisor, state_directory)
         self.intake = Intake(self.registry, clock, self.fleet.local_target_at)
         self._started_at = clock.now()
         self.spool: Counter[str] = Counter()
-        self._changing_hooks = asyncio.Lock()
         # Events from no tmux server that is watched.
         self.homeless = 0
 
@@ -154,27 +151,6 @@ class Service:
                 result.append(Receipt(event.event_id, homeless.status, reason_code=homeless.reason_code))
         return result
 
-    async def change_hooks(self, action: str, agents: list[str]) -> list[dict[str, Any]]:
-        """Install, uninstall or look at agents' hooks on this machine; one at a time, as files are changed."""
-        versions = await asyncio.to_thread(self._installed_versions)
-        for record in self.world.records.values():
-            runtime = record.runtime
-            if runtime.target_id == HOST and runtime.agent_version is not None:
-                known = versions.get(runtime.agent_type, runtime.agent_version)
-                versions[runtime.agent_type] = min(known, runtime.agent_version, key=_numbers)
-        async with self._changing_hooks:
-            desk = HookDesk(self.registry, LocalFiles(), Backups(self._state_directory / "backups"), _hook_command())
-            match action:
-                case "install":
-                    return await asyncio.to_thread(desk.install, agents, versions)
-                case "uninstall":
-                    return await asyncio.to_thread(desk.uninstall, agents)
-                case _:
-                    return await asyncio.to_thread(desk.status, agents, versions)
-
-    def _installed_versions(self) -> dict[str, str]:
-        return installed_versions(self.registry)
-
     async def doctor(self, target: str | None, callers_tmux: str, client_version: str) -> dict[str, Any]:
         """What works here and what does not. Nothing waits for a target: what is known of it is told."""
         only = None if target is None else TargetId(target)
@@ -182,7 +158,7 @@ class Service:
             raise AgtmuxError(ErrorCode.TARGET_NOT_FOUND, f"no target is called {only[:64]!r}")
         here, installed, others, hooks = await asyncio.gather(
             asyncio.to_thread(look_here, self._state_directory),
-            asyncio.to_thread(self._installed_versions),
+            asyncio.to_thread(installed_versions, self.registry),
             asyncio.to_thread(other_servers, lambda path: self.fleet.local_target_at(path) is not None, callers_tmux),
             self._hooks_found(),
         )
@@ -206,7 +182,7 @@ class Service:
             # That is a finding of its own.
             return ()
         try:
-            return read_hooks(await self.change_hooks("status", []))
+            return read_hooks(await self.hooks.change("status", [], HOST))
         except AgtmuxError as error:
             return (AgentHooks(None, error=error.message),)
 
@@ -323,15 +299,3 @@ class Service:
 
 def _has_place(event: Event) -> bool:
     return event.runtime_id is not None or (event.target_id is not None and event.pane_id is not None)
-
-
-def _hook_command() -> str:
-    """agtmux-hook, as it was installed with this daemon."""
-    found = paths.hook_command()
-    if found is None:
-        raise AgtmuxError(ErrorCode.CONFIG, "agtmux-hook is not installed beside agtmuxd; install agtmux again")
-    return found
-
-
-def _numbers(version: str) -> list[int]:
-    return [int(number) for number in re.findall(r"[0-9]+", version)]

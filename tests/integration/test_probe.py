@@ -29,6 +29,12 @@ def test_every_python_from_3_8_on_can_run_it(home: Home, python: str) -> None:
     (row,) = probe.look()["looked"]["panes"]
     assert (row["pane_id"], row["session_name"], row["mark"]) == (pane, "work", "claude")
     wait_until(lambda: "hello" in probe.screens(pane).get(pane, ""), "the screen")
+    path = str(home.folder / "new" / "file")
+    assert probe.errand("replace", path=path, data="eA==", expected=None, mode=None)["done"]["folders"]
+    assert probe.errand("read", path=path)["done"]["data"] == "eA=="
+    assert probe.errand("tmux_hooks", action="install")["done"]["changed"]
+    assert probe.errand("environ", names=["PATH"])["done"]["values"]["PATH"]
+    assert probe.errand("versions", commands=["sh"])["done"] == {"versions": {}}
 
 
 def test_only_what_changed_is_told(home: Home) -> None:

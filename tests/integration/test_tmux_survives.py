@@ -214,9 +214,10 @@ def test_nor_while_the_daemon_waits_to_be_woken_by_it(
     home: Home, agents: set[str], daemon: subprocess.Popen[str], end: EndSession, chance: random.Random
 ):
     """The one client of the daemon's that stays, for users who want it: a plain `tmux wait-for`."""
-    for moment in ("session-closed", "session-window-changed", "pane-exited"):
-        home.tmux("set-hook", "-g", moment, "wait-for -S stir")
-    home.tmux("set-option", "-g", "@agtmux_wake", "stir")
+    assert home.run("hooks", "install", "--agent", "tmux").returncode == 0
+    for moment in ("session-closed", "session-window-changed"):
+        # More often than we would have it.
+        home.tmux("set-hook", "-ga", moment, "wait-for -S agtmux-wake")
     wait_until(lambda: any("wait-for" in words for words in commands_below(daemon.pid)), "the daemon to wait")
     with server_stays(home, agents):
         end_sessions_under_its_eyes(home, end, chance, ROUNDS_WOKEN)

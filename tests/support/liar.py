@@ -88,14 +88,17 @@ def greet() -> None:
     write(ast.literal_eval(found[1]).encode())
 
 
-def questions() -> Iterator[int]:
-    """Told that it has begun, the other end asks: the ids of what it asks."""
+def everything_asked() -> Iterator[dict[str, Any]]:
+    """Told that it has begun, the other end asks."""
     say({"notice": "begun", "python": "3.11", "sockets": ["/tmp/tmux-0/default"]})
     while True:
         (length,) = struct.unpack(">I", read(4))
-        asked = json.loads(read(length))
-        if asked["do"] == "look":
-            yield asked["id"]
+        yield json.loads(read(length))
+
+
+def questions() -> Iterator[int]:
+    """The ids of the looks that are asked for."""
+    return (asked["id"] for asked in everything_asked() if asked["do"] == "look")
 
 
 def answer(number: int, **looked: Any) -> None:
@@ -216,6 +219,29 @@ def fat_screens(count: int) -> None:
 def failing(message: str) -> None:
     for number in questions():
         say({"id": number, "failed": message})
+
+
+# Errands
+
+HONEST: dict[str, dict[str, Any] | None] = {
+    "environ": {"done": {"values": {"HOME": "/home/liar"}}},
+    "versions": {"done": {"versions": {}}},
+    "read": {"done": {"data": None}},
+    "is_folder": {"done": {"is_folder": True}},
+    "replace": {"done": {"folders": []}},
+    "remove": {"done": {}},
+    "tmux_hooks": {"done": {"is_running": True, "there": [], "changed": [], "other": ""}},
+}
+
+
+def lies_about(times: int = 1, **errands: dict[str, Any] | None) -> None:
+    """Looks as it should, and says that instead when it is asked for one of these; nothing if that is null."""
+    for asked in everything_asked():
+        if asked["do"] == "look":
+            answer(asked["id"], panes=[row(0)])
+        elif (said := {**HONEST, **errands}.get(asked["do"])) is not None:
+            for _ in range(times if asked["do"] in errands else 1):
+                say({"id": asked["id"], **said})
 
 
 # Reports

@@ -18,9 +18,11 @@ GREETING = "\0hello from the test\n"
 
 
 class ProbeProcess:
-    def __init__(self, home: Home, python: str = sys.executable, **begin: Any) -> None:
+    def __init__(
+        self, home: Home, python: str = sys.executable, env: dict[str, str] | None = None, **begin: Any
+    ) -> None:
         words = [python, *shlex.split(COMMAND)[1:]]
-        self.process = home.spawn(*words, stdin=subprocess.PIPE, text=False)
+        self.process = home.spawn(*words, env=env, stdin=subprocess.PIPE, text=False)
         self._frames = Frames()
         self._heard: list[dict[str, Any]] = []
         self._asked = 0
@@ -35,6 +37,18 @@ class ProbeProcess:
         self._asked += 1
         self._write(encode({"do": "look", "id": self._asked, "captures": list(captures), "anew": [], "limit": 4.0}))
         return self._next(lambda message: message.get("id") == self._asked)
+
+    def begin_errand(self, do: str, **about: Any) -> int:
+        """Ask for something that is no look; returns its number."""
+        self._asked += 1
+        self._write(encode({"do": do, "id": self._asked, "limit": 4.0, **about}))
+        return self._asked
+
+    def outcome(self, number: int) -> dict[str, Any]:
+        return self._next(lambda message: message.get("id") == number)
+
+    def errand(self, do: str, **about: Any) -> dict[str, Any]:
+        return self.outcome(self.begin_errand(do, **about))
 
     def screens(self, *captures: str) -> dict[str, str]:
         return {screen["pane_id"]: screen["text"] for screen in self.look(*captures)["looked"]["screens"]}

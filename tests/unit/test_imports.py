@@ -88,6 +88,8 @@ FILE_MAY_IMPORT: dict[str, set[str]] = {
 MAY_IMPORT_MODULE: dict[str, str] = {
     # composed into the hook command together with the hook's own files
     "hook": "agtmux.domain.redact",
+    # the careful part of changing people's files, which runs on other machines too
+    "agents": "agtmux.probe.files",
 }
 
 # Imports that may only stand inside a function, so that the other commands do not pay for them.

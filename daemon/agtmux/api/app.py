@@ -170,10 +170,8 @@ class _Api:
 
     async def hooks(self, request: Request) -> Response:
         asked = _decoded(await _body(request), HooksAsked)
-        if asked.target != HOST:
-            raise AgtmuxError(ErrorCode.UNSUPPORTED, "hooks are installed on this machine only, so far; log in there")
-        items = await self._service.change_hooks(asked.action, asked.agents)
-        return _json(self._envelope({"action": asked.action, "items": items}))
+        items = await self._service.hooks.change(asked.action, asked.agents, asked.target)
+        return _json(self._envelope({"action": asked.action, "target": asked.target, "items": items}))
 
     async def doctor(self, request: Request) -> Response:
         query = request.query_params

@@ -12,11 +12,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+# To connect, and then a few questions that each may take as long as a target may.
+_TIME_LIMIT = 60.0
+
 
 def configure(parser: ArgumentParser) -> None:
     parser.description = (
         "Adds to an agent's own settings what makes it report to agtmux: nothing else in the file is touched, and"
-        " uninstall leaves it as it was. Without --agent, for every agent that is used here."
+        " uninstall leaves it as it was. Without --agent, for every agent that is used there. --agent tmux sets tmux's"
+        " own hooks, with which changes are seen at once."
     )
     actions = parser.add_subparsers(dest="action", required=True, metavar="install|uninstall|status")
     for name, summary in (
@@ -25,27 +29,34 @@ def configure(parser: ArgumentParser) -> None:
         ("status", "say what is there"),
     ):
         action = actions.add_parser(name, help=summary)
-        action.add_argument("--agent", action="append", default=[], metavar="A", help="only this one; may be repeated")
-        action.add_argument("--target", default="host", metavar="T", help="where (host)")
+        action.add_argument(
+            "--agent", action="append", default=[], metavar="A", help="only this one, or tmux; may be repeated"
+        )
+        action.add_argument("--target", default="host", metavar="T", help="on which target's machine (host)")
         add_common(action)
 
 
 def run(options: Namespace) -> int:
     asked = {"action": options.action, "agents": options.agent, "target": options.target}
-    answer = client(options).post("/v1/hooks", asked)
+    answer = client(options, _TIME_LIMIT).post("/v1/hooks", asked)
+    items, target = answer["items"], answer["target"]
     if options.json:
         print_json(answer)
     else:
-        print("\n".join(line for item in answer["items"] for line in _lines(item)) or "no agent is used here")
-    failed = [item["error"] for item in answer["items"] if item["error"]]
+        where = "" if target == "host" else f" on {target}"
+        lines = [line for item in items for line in _lines(item, where)]
+        print("\n".join(map(_legible, lines)) or f"no agent is used {where.strip() or 'here'}")
+    failed = [
+        AgtmuxError(ErrorCode(item["error"]["code"]), item["error"]["message"]) for item in items if item["error"]
+    ]
     if failed and not options.json:
-        raise AgtmuxError(ErrorCode(failed[0]["code"]), failed[0]["message"])
-    return 1 if failed else 0
+        raise failed[0]
+    return failed[0].exit_status if failed else 0
 
 
-def _lines(item: dict[str, Any]) -> list[str]:
+def _lines(item: dict[str, Any], where: str) -> list[str]:
     if item["error"]:
-        return [f"{item['agent']}: not done"]
+        return [f"{item['agent']}{where}: not done"]
     did = [
         f"{word} {len(item[field])}"
         for field, word in (
@@ -58,5 +69,10 @@ def _lines(item: dict[str, Any]) -> list[str]:
         )
         if item[field]
     ]
-    lines = [f"{item['agent']}: {', '.join(did) or 'nothing of agtmux'} ({item['path']})"]
+    lines = [f"{item['agent']}{where}: {', '.join(did) or 'nothing of agtmux'} ({item['path']})"]
     return lines + [f"  {warning}" for warning in item["warnings"]]
+
+
+def _legible(line: str) -> str:
+    """A warning may quote a file of another machine, which must not move this terminal."""
+    return "".join(char if char.isprintable() else "?" for char in line)

@@ -86,6 +86,8 @@ class Fleet:
         self._sockets: dict[str, TargetId] = {}
         self._refused_at: dict[TargetId, float] = {}
         self._changing = asyncio.Lock()
+        # Called with a target whose tmux server is seen for the first time.
+        self.on_server: list[Callable[[TargetId], None]] = []
 
     async def start(self) -> None:
         """All that are known. Whoever started the daemon to ask it wants to know what is there."""
@@ -148,6 +150,13 @@ class Fleet:
             raise watch.observer.error
         return self._world.targets.get(watch.target.target_id, watch.target)
 
+    def executor(self, name: str) -> ProbeExecutor:
+        """The way to a target's probe, for what is no look."""
+        watch = self._watches.get(TargetId(name))
+        if watch is None:
+            raise _not_found(name)
+        return watch.executor
+
     def look_at(self, target_id: TargetId) -> None:
         if target_id in self._watches:
             self._watches[target_id].observer.look_now()
@@ -192,6 +201,7 @@ class Fleet:
             on_notice=lambda notice: self._hear(target, notice),
             on_refusal=lambda error: self._refuse(target, error),
             on_end=lambda: observer.stirred(),
+            on_server=lambda: self._server_began(target.target_id),
         )
         observer = Observer(
             target,
@@ -216,6 +226,10 @@ class Fleet:
         if target_id in self._watches and self._watches[target_id].task is task:
             del self._watches[target_id]
             self._find_sockets()
+
+    def _server_began(self, target_id: TargetId) -> None:
+        for hear in self.on_server:
+            hear(target_id)
 
     def _find_sockets(self) -> None:
         local = (watch.target for watch in self._watches.values() if watch.target.kind is TargetKind.LOCAL)

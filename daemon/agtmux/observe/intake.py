@@ -134,7 +134,7 @@ class Intake:
             )
         return [self._one(bytes(raw)) for raw in many], True
 
-    def hook(self, body: bytes, lineage: Callable[[], Sequence[int] | None]) -> Event:
+    def hook(self, body: bytes, lineage: Callable[[], Sequence[int] | None] = lambda: None) -> Event:
         """A record of `agtmux-hook`: a line of facts, then the payload as the agent gave it.
 
         `lineage` tells the processes the record came from, as far as they can be told.

@@ -53,7 +53,8 @@ class HookSocket:
         self.path = path
         self._hand_on = hand_on
         self._turns = threading.BoundedSemaphore(_AT_ONCE)
-        self._made: list[str] = []
+        # The folders made for it, outermost first.
+        self.made: list[str] = []
         self._identity: object = None
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
@@ -69,7 +70,7 @@ class HookSocket:
             # Another probe may have taken the place when this one seemed dead.
             if self._identity is not None and _identity(self.path) == self._identity:
                 os.unlink(self.path)
-        for folder in reversed(self._made):
+        for folder in reversed(self.made):
             with contextlib.suppress(OSError):
                 os.rmdir(folder)
 
@@ -97,7 +98,7 @@ class HookSocket:
         self._make_folder(os.path.dirname(folder))
         with contextlib.suppress(FileExistsError):
             os.mkdir(folder, 0o700)
-            self._made.append(folder)
+            self.made.append(folder)
 
     def _accept(self) -> None:
         while True:

@@ -5,8 +5,9 @@ ends with its line, or when nobody has said anything for too long.
 
     in   {"do": "begin", "tmux_socket", "hooks": bool, "watch": [...], "silence": seconds}   once, first
          {"do": "look", "id", "captures": [pane ids], "anew": [pane ids], "limit": seconds}
+         errands, which `errands` has the words for
     out  {"notice": "begun", "python", "sockets": [...]}   once, first
-         {"id", "looked": {...}} or {"id", "failed": message}
+         {"id", "looked": {...}} or {"id", "failed": message}; for errands {"id", "done"} or {"id", "declined"}
          {"notice": "stirred"} when the server has done something, {"notice": "woken"} when tmux itself says so
          {"notice": "door", "complaint"} when it changes whether hooks are heard
          {"notice": "hook", "type", "body", "lineage": [the processes it came from] or null}
@@ -23,7 +24,7 @@ import sys
 import threading
 import time
 
-from agtmux.probe import tmux
+from agtmux.probe import errands, tmux
 from agtmux.probe.frames import Frames, decode, encode
 from agtmux.probe.hook_socket import HookSocket, places
 from agtmux.probe.looks import Looker
@@ -71,6 +72,7 @@ class Probe:
         self._wake = Wake()
         # By the path of each: where hooks may look.
         self._doors: dict[str, HookSocket | None] = dict.fromkeys(places(dict(os.environ)) if begin["hooks"] else ())
+        self._errands = errands.Errands(line.send, self._tmux_socket, self._made_folders)
         self._door_due = 0.0
         self._complaint: str | None = None
         self._heard = time.monotonic()
@@ -86,6 +88,7 @@ class Probe:
                 door.close()
         self._wake.close()
         self._watcher.close()
+        self._errands.close()
 
     def run(self, incoming: int, frames: Frames) -> None:
         """Until the line ends."""
@@ -98,6 +101,7 @@ class Probe:
         )
         while True:
             self._open_doors()
+            self._wake.resume()
             is_calm = time.monotonic() < self._files_not_before
             # Unarmed, there is only the other end's silence to be noticed.
             ready = _ready(
@@ -116,6 +120,9 @@ class Probe:
             self._notice(ready)
 
     def obey(self, message: dict[str, object]) -> None:
+        if message.get("do") in errands.NAMES:
+            self._errands.take(message)
+            return
         if message.get("do") != "look":
             return
         captures, anew, limit = message.get("captures"), message.get("anew"), message.get("limit")
@@ -134,17 +141,21 @@ class Probe:
             why = "the probe failed, which should not happen: %s: %s" % (type(error).__name__, error)
             self._line.send({"id": message.get("id"), "failed": why})
             raise
-        self._wake.follow(self._looker.wake_channel, self._looker.wake_command)
-        self._is_armed = bool(looked["is_metered"]) or self._wake.fileno() is not None
         self._line.send({"id": message.get("id"), "looked": looked})
+        # Only now: it starts a process, and nobody has to wait for that. What rings meanwhile is latched.
+        self._wake.follow(self._looker.wake_channel, self._looker.wake_command)
+        self._is_armed = bool(looked["is_metered"]) or self._wake.is_followed
         if self._is_armed:
             self._looker.settle()
 
     def _notice(self, ready: set[int]) -> None:
-        woken = self._wake.fileno() in ready and self._wake.has_rung()
-        if self._is_armed and (woken or self._looker.has_stirred()):
+        if self._wake.fileno() in ready and self._wake.has_rung():
+            # Even if it was told that something stirs: that may take its time.
             self._is_armed = False
-            self._line.send({"notice": "woken" if woken else "stirred"})
+            self._line.send({"notice": "woken"})
+        elif self._is_armed and self._looker.has_stirred():
+            self._is_armed = False
+            self._line.send({"notice": "stirred"})
         if self._watcher.fileno() in ready or time.monotonic() >= self._folders_due:
             self._tell_files()
 
@@ -173,6 +184,9 @@ class Probe:
         if complaint != self._complaint:
             self._complaint = complaint
             self._line.send({"notice": "door", "complaint": complaint})
+
+    def _made_folders(self) -> list[str]:
+        return [folder for door in self._doors.values() if door is not None for folder in door.made]
 
     def _hand_on(self, kind: str, body: str, lineage: list[int] | None) -> bool:
         """False if there may be nobody to hand it to."""

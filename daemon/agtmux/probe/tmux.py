@@ -104,6 +104,16 @@ def snapshot(
     return _rows(listed, mark), _screens(rest, mark)
 
 
+def ask(tmux: str, tmux_socket: str, words: list[str], deadline: float) -> str | None:
+    """What tmux says to that, None if no server is running. Raises TmuxError if it refuses."""
+    status, said, complaint = _ask(tmux, tmux_socket, ["-N", *words], deadline)
+    if status == 0:
+        return said
+    if any(sign in complaint for sign in _NO_SERVER):
+        return None
+    raise TmuxError("tmux refused: %s" % (complaint[:200] or "exit status %d" % status))
+
+
 def _chains(words: list[str], captures: dict[str, int], mark: str) -> list[list[str]]:
     """The first command with as many captures behind it as one may carry, and further ones for the others."""
     chains = [words]

@@ -6,14 +6,16 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from agtmux.domain.durations import SECOND
-from agtmux.domain.errors import AgtmuxError
+from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.limits import Limits
 from agtmux.domain.panes import Target
 from agtmux.targets.link import Line, Link, unreachable
 from agtmux.targets.messages import MOST_PANES, Begun, Door, Looked, Notice, PaneRow, Screen, refused
+
+T = TypeVar("T")
 
 # A probe whose daemon is gone without a word, as when a route is dropped, ends by itself after this.
 _SILENCE: Final = 20.0
@@ -61,6 +63,7 @@ class ProbeExecutor:
         on_notice: Callable[[Notice], Awaitable[None]],
         on_refusal: Callable[[AgtmuxError], None],
         on_end: Callable[[], None],
+        on_server: Callable[[], None],
     ) -> None:
         self._target = target
         self._open_line = open_line
@@ -74,6 +77,9 @@ class ProbeExecutor:
         self._on_notice = on_notice
         self._on_refusal = on_refusal
         self._on_end = on_end
+        self._on_server = on_server
+        # The tmux server that was seen last on this line.
+        self._server = ""
         self._link: Link | None = None
         self._panes: dict[str, PaneRow] = {}
         self._sizes: dict[str, int] = {}
@@ -96,7 +102,24 @@ class ProbeExecutor:
             message = error.message if error.message.startswith(name) else f"{name}: {error.message}"
             raise AgtmuxError(error.code, message, {"target": name}) from None
 
+    async def run(self, errand: dict[str, Any], kind: type[T]) -> T:
+        """Have something done there beside the looking, which is what opens the line. Raises AgtmuxError."""
+        name, limit = self._target.target_id, self._limits.command / SECOND
+        link = self._link
+        try:
+            if link is None:
+                raise unreachable("it is not connected; try again")
+            return await link.run({**errand, "limit": limit * _OF_THE_LIMIT}, kind, limit)
+        except TimeoutError:
+            raise AgtmuxError(
+                ErrorCode.TIMEOUT,
+                f"{name}: no answer within {limit:g} seconds, so what came of it is not known; look at its status",
+            ) from None
+        except AgtmuxError as error:
+            raise AgtmuxError(error.code, f"{name}: {error.message}", error.details) from None
+
     async def close(self) -> None:
+        self._server = ""
         link, self._link = self._link, None
         self._panes.clear()
         self._sizes.clear()
@@ -153,6 +176,9 @@ class ProbeExecutor:
             await self.close()
             raise unreachable(error.message)
         self.known = Known(looked.tmux, bool(looked.server), ahead)
+        if looked.server and looked.server != self._server:
+            self._on_server()
+        self._server = looked.server
         asked = self._panes.keys() & set(captures)
         screens = [screen for screen in looked.screens if screen.pane_id in asked]
         return Sighting(looked.server, ahead, dict(self._panes), screens, looked.is_metered)

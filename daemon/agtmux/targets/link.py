@@ -9,17 +9,21 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.probe.frames import FrameError, Frames, encode
-from agtmux.targets.messages import Looked, Notice, Reply, read, refused
+from agtmux.targets.messages import Looked, Notice, Reply, answer, read, refused
 
 _log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _CHUNK: Final = 65_536
 _MOST_NOTICES: Final = 256
 _MOST_A_SECOND: Final = 500
+# Questions whose answers nobody waits for any more.
+_MOST_GIVEN_UP: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,13 @@ class Line:
     read: Callable[[int], Awaitable[bytes]]
     write: Callable[[bytes], None]
     close: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    # What an answer must be.
+    kind: type[Any]
+    answer: asyncio.Future[Any]
 
 
 class Link:
@@ -44,7 +55,8 @@ class Link:
         self._on_notice = on_notice
         self._on_refusal = on_refusal
         self._on_end = on_end
-        self._waiting: dict[int, asyncio.Future[Looked]] = {}
+        self._waiting: dict[int, _Asked] = {}
+        self._given_up: set[int] = set()
         self._asked = 0
         self._ended: AgtmuxError | None = None
         # An answer does not wait until the store has taken what came before it.
@@ -65,14 +77,30 @@ class Link:
 
     async def look(self, captures: list[str], anew: list[str], limit: float) -> Looked:
         """Raises AgtmuxError when there is no answer, or the answer is that it cannot look."""
+        return await self._ask({"do": "look", "captures": captures, "anew": anew, "limit": limit}, Looked)
+
+    async def run(self, errand: dict[str, Any], kind: type[T], limit: float) -> T:
+        """Have something done that is no look, and may take its time beside them. Raises AgtmuxError as the probe does,
+        and TimeoutError after `limit` seconds: what comes of it is then not known."""
+        number = self._asked + 1
+        try:
+            async with asyncio.timeout(limit):
+                return await self._ask(errand, kind)
+        except (TimeoutError, asyncio.CancelledError):
+            self._given_up.add(number)
+            if len(self._given_up) > _MOST_GIVEN_UP:
+                self._end(unreachable("too much was asked of it without an answer; it is started again"))
+            raise
+
+    async def _ask(self, question: dict[str, Any], kind: type[T]) -> T:
         if self._ended is not None:
             raise self._ended
         number = self._asked = self._asked + 1
-        answer: asyncio.Future[Looked] = asyncio.get_running_loop().create_future()
-        self._waiting[number] = answer
+        waiting: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = _Asked(kind, waiting)
         try:
-            self._write({"do": "look", "id": number, "captures": captures, "anew": anew, "limit": limit})
-            return await answer
+            self._write({**question, "id": number})
+            return await waiting
         finally:
             del self._waiting[number]
 
@@ -114,16 +142,15 @@ class Link:
             self._count_notice()
             await self._notices.put(said)
             return
-        answer = self._waiting.get(said.id)
-        if answer is None:
-            raise refused("it answers what nobody asked")
-        if answer.done():
-            # Given up in this very moment.
+        asked = self._waiting.get(said.id)
+        if asked is None:
+            if said.id not in self._given_up:
+                raise refused("it answers what nobody asked")
+            self._given_up.remove(said.id)
             return
-        if said.looked is not None:
-            answer.set_result(said.looked)
-        else:
-            answer.set_exception(unreachable((said.failed or "")[:500] or "it cannot look, and does not say why"))
+        if not asked.answer.done():
+            # Else given up in this very moment.
+            _settle(said, asked)
 
     def _count_notice(self) -> None:
         second = int(asyncio.get_running_loop().time())
@@ -150,13 +177,31 @@ class Link:
             return
         self._ended = error
         self._line.close()
-        for answer in self._waiting.values():
-            if not answer.done():
-                answer.set_exception(error)
+        for asked in self._waiting.values():
+            if not asked.answer.done():
+                asked.answer.set_exception(error)
         self._on_end()
 
 
+def _settle(said: Reply, asked: _Asked) -> None:
+    is_look = asked.kind is Looked
+    if said.declined is not None and not is_look:
+        asked.answer.set_exception(AgtmuxError(ErrorCode(said.declined.code), legible(said.declined.message)))
+    elif said.done and not is_look:
+        asked.answer.set_result(answer(said.done, asked.kind))
+    elif said.looked is not None and is_look:
+        asked.answer.set_result(said.looked)
+    elif said.failed is not None and is_look:
+        asked.answer.set_exception(unreachable(said.failed[:500] or "it cannot look, and does not say why"))
+    else:
+        raise refused("it answers another question than it was asked")
+
+
+def legible(text: str) -> str:
+    """What a machine says of itself, in a form that cannot steer anybody's terminal."""
+    return "".join(char if char.isprintable() else " " for char in text)
+
+
 def unreachable(message: str) -> AgtmuxError:
-    """What a machine says of itself may be part of the message, and must not steer anybody's terminal."""
-    legible = "".join(char if char.isprintable() else " " for char in message)
-    return AgtmuxError(ErrorCode.TARGET_UNREACHABLE, legible)
+    """What a machine says of itself may be part of the message."""
+    return AgtmuxError(ErrorCode.TARGET_UNREACHABLE, legible(message))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.panes import ForegroundProcess
+from agtmux.probe.files import MOST_BYTES
+
+T = TypeVar("T")
 
 _Line = Annotated[str, msgspec.Meta(max_length=4_096)]
 _Word = Annotated[str, msgspec.Meta(max_length=512)]
@@ -112,10 +115,67 @@ _NOTICES: dict[str, type[Notice]] = {
 }
 
 
+class Environ(msgspec.Struct, frozen=True):
+    """What was asked for of the environment over there. Paths are made of it, which people are shown."""
+
+    values: Annotated[dict[_Word, _Line], msgspec.Meta(max_length=64)]
+
+    def __post_init__(self) -> None:
+        if not all(value.isprintable() for value in self.values.values()):
+            raise ValueError("a variable that is not text")
+
+
+class Versions(msgspec.Struct, frozen=True):
+    """Of the programs that were asked for and are there."""
+
+    versions: Annotated[dict[_Word, _Word], msgspec.Meta(max_length=64)]
+
+
+class FileRead(msgspec.Struct, frozen=True):
+    data: Annotated[bytes, msgspec.Meta(max_length=MOST_BYTES)] | None
+    mode: Annotated[int, msgspec.Meta(ge=0, le=0o7777)] = 0
+    target: _Line | None = None
+
+    def __post_init__(self) -> None:
+        if self.target is not None and not self.target.isprintable():
+            raise ValueError("a path that is not text")
+
+
+class Folder(msgspec.Struct, frozen=True):
+    is_folder: bool
+
+
+class Made(msgspec.Struct, frozen=True):
+    """The folders that had to be made for a file."""
+
+    folders: Annotated[list[_Line], msgspec.Meta(max_length=64)]
+
+
+class Removed(msgspec.Struct, frozen=True):
+    """A file is gone."""
+
+
+class TmuxHooks(msgspec.Struct, frozen=True):
+    is_running: bool
+    there: Annotated[list[_Word], msgspec.Meta(max_length=64)]
+    changed: Annotated[list[_Word], msgspec.Meta(max_length=64)]
+    other: _Word
+
+
+class Declined(msgspec.Struct, frozen=True):
+    """Why what was asked for was not done."""
+
+    code: Literal["E_CONFIG", "E_PRECONDITION_FAILED", "E_TIMEOUT", "E_TARGET_UNREACHABLE", "E_INTERNAL"]
+    message: _Line
+
+
 class Reply(msgspec.Struct, frozen=True):
     id: int
     looked: Looked | None = None
     failed: str | None = None
+    # Of the form that the question calls for; empty if there is none.
+    done: msgspec.Raw = msgspec.Raw()
+    declined: Declined | None = None
 
 
 class _Said(msgspec.Struct, frozen=True):
@@ -137,11 +197,23 @@ def read(frame: bytes) -> Reply | Notice:
             notice: Notice = msgspec.json.decode(frame, type=kind)
             return notice
         reply = _REPLY.decode(frame)
-        if (reply.looked is None) == (reply.failed is None):
+        if [reply.looked, reply.failed, reply.done or None, reply.declined].count(None) != 3:
             raise refused("it said something that is neither an answer nor a report")
         return reply
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise refused(f"it said something that cannot be read: {str(error)[:200]}") from None
+        raise _unreadable(error) from None
+
+
+def answer(done: msgspec.Raw, kind: type[T]) -> T:
+    """Raises AgtmuxError for what is no answer to that question."""
+    try:
+        return msgspec.json.decode(done, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise _unreadable(error) from None
+
+
+def _unreadable(error: Exception) -> AgtmuxError:
+    return refused(f"it said something that cannot be read: {str(error)[:200]}")
 
 
 def refused(what: str, **details: Any) -> AgtmuxError:

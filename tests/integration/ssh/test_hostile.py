@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import re
 import tempfile
 from collections.abc import Callable, Iterator
@@ -30,6 +32,7 @@ from support.targets import (
 )
 
 MEGABYTE = 1 << 20
+ENTRY = b'{"hooks": [{"type": "command", "command": "/x/agtmux-hook claude Stop"}]},'
 HOST_ONLY = "/v1/panes?target=host"
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
@@ -270,6 +273,86 @@ def test_what_a_vm_says_of_its_failure_cannot_move_a_terminal(stage: Stage) -> N
     for words in (["target", "list"], ["list", "panes"], ["status"]):
         done = stage.home.run(*words)
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f]", done.stdout + done.stderr), done
+
+
+def done(**fields: Any) -> dict[str, Any]:
+    return {"done": fields}
+
+
+def content(data: bytes) -> dict[str, Any]:
+    """Of every file, agtmux-hook included, which this might be."""
+    return done(data=base64.b64encode(b"// agtmux/hook/compose.py\n" + data).decode(), mode=0o700)
+
+
+def declined(code: str, message: str = "no") -> dict[str, Any]:
+    return {"declined": {"code": code, "message": message}}
+
+
+EVIL = "\x1b]0;owned\x07\x1b[2J"
+NOT_TAKEN = "E_TARGET_UNREACHABLE: .*what this target says is not taken"
+# What it lies about, and what the user who asked is told.
+ERRANDS: dict[str, tuple[dict[str, Any], str]] = {
+    "a file of two megabytes": ({"read": done(data="A" * 2 * MEGABYTE)}, NOT_TAKEN),
+    "a file that is not base64": ({"read": done(data="\u20ac")}, NOT_TAKEN),
+    "a file that is a number": ({"read": done(data=7)}, NOT_TAKEN),
+    "a file without its content": ({"read": done()}, NOT_TAKEN),
+    "a mode beyond all": ({"read": done(data="", mode=1 << 40)}, NOT_TAKEN),
+    "a link that moves a terminal": ({"read": done(data="e30=", target=EVIL)}, NOT_TAKEN),
+    "a home that moves a terminal": ({"environ": done(values={"HOME": f"/{EVIL}"})}, NOT_TAKEN),
+    "a home of a megabyte": ({"environ": done(values={"HOME": "/" * MEGABYTE})}, NOT_TAKEN),
+    "a thousand variables": ({"environ": done(values={str(n): "/" for n in range(1_000)})}, NOT_TAKEN),
+    "a home that is no path": ({"environ": done(values={"HOME": "relative"})}, "E_CONFIG: "),
+    "no home": ({"environ": done(values={})}, "E_CONFIG: "),
+    "a version of a megabyte": ({"versions": done(versions={"claude": "1" * MEGABYTE})}, NOT_TAKEN),
+    "a folder that is a word": ({"is_folder": done(is_folder="yes")}, NOT_TAKEN),
+    "ten thousand folders": ({"replace": done(folders=["/x"] * 10_000)}, NOT_TAKEN),
+    "tmux's hooks as a number": ({"tmux_hooks": done(is_running=1)}, NOT_TAKEN),
+    "another's option that moves a terminal": (
+        {"tmux_hooks": done(is_running=True, there=[], changed=[], other=EVIL)},
+        "E_CONFIG: ",
+    ),
+    "a refusal that moves a terminal": ({"read": declined("E_CONFIG", EVIL)}, "E_CONFIG: "),
+    "a refusal of a kind there is not": ({"read": declined("E_UNAUTHORIZED")}, NOT_TAKEN),
+    "an answer and a refusal": ({"read": {**done(data=None), **declined("E_CONFIG")}}, NOT_TAKEN),
+    "a look in place of a file": (
+        {"read": {"looked": {"server": "", "now": 0, "panes": [], "gone": [], "screens": [], "is_metered": False}}},
+        NOT_TAKEN,
+    ),
+    "a failed look in place of a file": ({"read": {"failed": EVIL}}, NOT_TAKEN),
+    "nothing at all": ({"read": None}, "E_TIMEOUT: "),
+    "settings that move a terminal": (
+        {"read": content(b'{"hooks": {%s: [%s]}}' % (json.dumps(EVIL).encode(), ENTRY))},
+        "",
+    ),
+    "thousands of entries": (
+        {"read": content(b'{"hooks": {"Stop": [' + ENTRY * 9_000 + b"]}}")},
+        "it holds 9000 entries of agtmux",
+    ),
+    "brackets without end": ({"read": content(b"[" * 900_000)}, "cannot be read as settings"),
+}
+
+
+@needs_proc
+@pytest.mark.parametrize(("errands", "told"), ERRANDS.values(), ids=list(ERRANDS))
+def test_a_lie_about_files_harms_nobody_else(stage: Stage, errands: dict[str, Any], told: str) -> None:
+    def own_files() -> list[Path]:
+        """Of the user who asked: where agents have their settings, if anywhere."""
+        return sorted(stage.home.folder.glob(".*"))
+
+    before = own_files()
+
+    def hooks_are_asked_for() -> None:
+        wait_until(lambda: list(stage.of_liar()) == ["%0"], "its own pane")
+        # Whether there is a folder is asked only where nobody is named.
+        named = {"tmux_hooks": ("--agent", "tmux"), "is_folder": ()}.get(*errands, ("--agent", "claude"))
+        for action in ("status", "install"):
+            said = stage.home.run("hooks", action, "--target", stage.name, *named)
+            assert not re.search("[\x00-\x08\x0b-\x1f\x7f]", said.stdout + said.stderr), said
+        assert re.search(told, said.stderr) and bool(told) == bool(said.returncode), said
+
+    assert_harmless(stage, Lie("lies_about", errands, error=None, is_refused=False), hooks_are_asked_for)
+    assert own_files() == before
+    assert stage.home.health()["failures"] == {}
 
 
 @needs_proc

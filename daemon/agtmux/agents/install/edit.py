@@ -11,10 +11,13 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from agtmux.agents.install.jsonc import JsoncError, Kind, Node, parse
 from agtmux.agents.install.sheet import HookSettings
 from agtmux.agents.install.splice import append, document, made_for, remove, starts_with_space
+
+_MOST_ENTRIES: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +180,9 @@ def _ours(text: str, wiring: Wiring) -> list[_Entry]:
             above = ((root, at_hooks), (hooks.node, at_event))
             for command, handler, below in _our_commands(event.node, wiring):
                 found.append(_Entry(event.key, command, handler, above + below, counts))
+    if len(found) > _MOST_ENTRIES:
+        # Each is taken out by itself, and a file of somebody else's making may hold thousands.
+        raise JsoncError(f"it holds {len(found)} entries of agtmux, which agtmux never wrote", text, root.start)
     return found
 
 

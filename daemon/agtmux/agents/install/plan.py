@@ -6,16 +6,18 @@ and then the file is as it was.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import PurePosixPath
+from typing import Any
 
 from agtmux.agents.install.backups import Backups
 from agtmux.agents.install.edit import Found, Wiring, install, lacks, status, switched_off, uninstall
-from agtmux.agents.install.files import Files, FileState
+from agtmux.agents.install.files import Files
 from agtmux.agents.install.jsonc import JsoncError
 from agtmux.agents.install.sheet import HookSettings
 from agtmux.agents.sheet import AgentSheet
 from agtmux.domain.errors import AgtmuxError, ErrorCode
+from agtmux.probe.files import FileState
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,10 @@ class Report:
     @property
     def changed(self) -> bool:
         return bool(self.added or self.replaced or self.removed)
+
+    def as_item(self) -> dict[str, Any]:
+        """As it is told over the API."""
+        return asdict(self) | {"changed": self.changed, "error": None}
 
 
 def install_hooks(

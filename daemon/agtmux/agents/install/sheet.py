@@ -81,6 +81,11 @@ class HookSettings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         assert place is not None
         return place
 
+    @property
+    def variables(self) -> list[str]:
+        """What decides where the file is."""
+        return [name for path in self.paths for name in _VARIABLE.findall(path)]
+
     def path(self, environ: Mapping[str, str]) -> str:
         """The agent's file, for who has this environment."""
         for path in self.paths:

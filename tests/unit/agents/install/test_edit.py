@@ -231,3 +231,10 @@ def test_an_entry_that_waits_already_keeps_the_users_limit() -> None:
     now = wiring(WAITING, events=["Ask"])
     mine = install("{}", now).replace("86400", "600")
     assert install(mine, now) == mine
+
+
+def test_a_file_with_more_of_ours_than_we_ever_wrote_is_refused_at_once() -> None:
+    many = '{"hooks": {"Stop": [' + ",".join([ENTRY] * 5_000) + "]}}"
+    for act in (install, uninstall, status):
+        with pytest.raises(JsoncError, match="5000 entries of agtmux"):
+            act(many, ONE)

@@ -196,7 +196,7 @@ def test_a_lock_that_is_held_for_too_long_is_an_error(file: Path) -> None:
         assert holder.stdout is not None
         holder.stdout.readline()
         with pytest.raises(AgtmuxError) as caught:
-            LocalFiles({}, lock_limit=0.1).replace(str(file), b"new", b"old\r\n")
+            LocalFiles({}, limit=0.1).replace(str(file), b"new", b"old\r\n")
         assert caught.value.code is ErrorCode.TIMEOUT
         holder.communicate(b"\n", timeout=30)
     FILES.replace(str(file), b"new", b"old\r\n")
