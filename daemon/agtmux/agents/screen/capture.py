@@ -7,16 +7,18 @@ reads it knows less.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 _ESCAPE: Final = re.compile(
     r"\x1b\[([0-9;:]*)m|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-9;?]*[A-Za-z]|\x1b.|[\x0e\x0f]"
 )
-_VERTICAL: Final = "│┃║▏▕▌|"
+# No `|`: people and commands type that one.
+_VERTICAL: Final = "│┃║▏▕▌"
 _HORIZONTAL: Final = frozenset("─━═╌╍┄┅┈┉▔▁▀▄⎯-")
 _CORNERS: Final = frozenset("╭╮╰╯┌┐└┘┏┓┗┛├┤┬┴┼")
+_DRAWN: Final = _HORIZONTAL | _CORNERS
 # A rule may carry a label: `── some name ──`.
 _LEAST_RULE: Final = 0.6
 
@@ -35,17 +37,17 @@ class Look:
 PLAIN: Final = Look()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Line:
     text: str
     looks: tuple[Look, ...]
 
-    @property
+    @cached_property
     def content(self) -> str:
         """Without what frames it: the sides of a box, a scroll bar, spaces."""
         return self.text.strip().strip(_VERTICAL).strip()
 
-    @property
+    @cached_property
     def start(self) -> int:
         """Where the content begins."""
         content = self.content
@@ -55,14 +57,13 @@ class Line:
     def is_blank(self) -> bool:
         return not self.content
 
-    @property
+    @cached_property
     def is_rule(self) -> bool:
         """A line that is drawn across, or the top or bottom of a box."""
-        drawn = self.text.strip().strip(_VERTICAL).strip()
-        if len(drawn) < 10:
+        drawn = self.content
+        if len(drawn) < 10 or drawn[0] not in _DRAWN:
             return False
-        dashes = sum(char in _HORIZONTAL or char in _CORNERS for char in drawn)
-        return dashes >= _LEAST_RULE * len(drawn) and drawn[0] in _HORIZONTAL | _CORNERS
+        return sum(char in _DRAWN for char in drawn) >= _LEAST_RULE * len(drawn)
 
     @property
     def is_boxed(self) -> bool:
@@ -113,10 +114,8 @@ def read_capture(text: str) -> Capture:
     return Capture(tuple(lines), "\x1b[" in text)
 
 
-def plain_capture(lines: Iterable[str]) -> Capture:
-    return read_capture("\n".join(lines))
-
-
+# A screen has few looks, and writes each of them often.
+@lru_cache(maxsize=4096)
 def _changed(look: Look, parameters: str) -> Look:
     codes = [int(code) if code.isdigit() else 0 for code in re.split(r"[;:]", parameters)] if parameters else [0]
     at = 0

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from agtmux.agents.screen.capture import read_capture
-from agtmux.agents.screen.layout import Choice, Layout, is_faint, read_layout
+from agtmux.agents.screen.composer import is_faint
+from agtmux.agents.screen.layout import Layout
+from agtmux.agents.screen.options import Choice
 from agtmux.agents.screen.rules import ScreenRule, ScreenSheet, Where
 from agtmux.domain.states import Confidence, Reason, State
 
@@ -26,6 +28,10 @@ _SURELY_YES: Final = re.compile(r"yes\b", re.I)
 _NO: Final = re.compile(
     r"(?:no\b|deny|reject|don.t|do not|skip|cancel|exit|decline|stop|quit|keep|modify|edit|tell|continue without)", re.I
 )
+# A menu of the user's own shows what is set, and is left with a key; a question takes an answer of one's own.
+_IS_SET: Final = re.compile(r"(?<![\[(])[✔✓](?![\])])|\((?:current|active)\)")
+_LEAVE: Final = re.compile(r"\besc\b", re.I)
+_OWN_ANSWER: Final = re.compile(r"(?:\[.\] )?(?:type something|other\b|chat about|enter a custom|none of the above)", re.I)
 _ASIDES: Final = ("Tip:", "Reason:", "Environment:")
 _PLAN: Final = re.compile(r"\bplan\b", re.I)
 
@@ -62,7 +68,9 @@ def classify(text: str, sheet: ScreenSheet, *, title: str = "", command: str = "
     if command and _SHELLS.fullmatch(command):
         return Seen(State.UNKNOWN, "agent_gone", Confidence.HIGH, (f"the foreground is {command}",))
     capture = read_capture(text)
-    layout = read_layout(capture, tuple(sheet.signs), tuple(sheet.bare_signs))
+    layout = sheet.layout(capture)
+    if layout.is_left_behind:
+        return Seen(State.UNKNOWN, "agent_gone", Confidence.MEDIUM, ("a shell's prompt is below",))
     regions = sheet.regions(layout, title.strip())
     if layout.choice is not None:
         return _chosen(layout, layout.choice, sheet, regions)
@@ -122,6 +130,8 @@ def _chosen(layout: Layout, choice: Choice, sheet: ScreenSheet, regions: dict[Wh
         kind = found[0].kind
     elif is_yes_or_no:
         state, reason, kind = State.WAITING_APPROVAL, "dialog", None
+    elif _is_menu(choice, regions.get("hints", "")):
+        return Seen(State.UNKNOWN, "overlay", Confidence.MEDIUM, choice.labels[:4], is_overlay=True)
     else:
         state, reason, kind = State.WAITING_INPUT, "question", None
     if kind is None:
@@ -140,6 +150,13 @@ def _chosen(layout: Layout, choice: Choice, sheet: ScreenSheet, regions: dict[Wh
     )
     evidence = (question, *choice.labels[:4])
     return Seen(state, reason, Confidence.HIGH, evidence, asked)
+
+
+def _is_menu(choice: Choice, hints: str) -> bool:
+    """Whether it is a list that the user has opened, known without its heading."""
+    if _LEAVE.search(hints) is None or any(_OWN_ANSWER.match(label) for label in choice.labels):
+        return False
+    return any(_IS_SET.search(label) for label in choice.labels)
 
 
 def _question(heading: list[str]) -> tuple[str, list[str]]:

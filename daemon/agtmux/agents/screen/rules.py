@@ -12,9 +12,10 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-from agtmux.agents.screen.layout import Layout
+from agtmux.agents.screen.capture import Capture
+from agtmux.agents.screen.layout import Layout, read_layout
 
-Where = Literal["title", "heading", "options", "hints", "above", "below", "turn", "live", "bottom"]
+Where = Literal["title", "heading", "options", "hints", "above", "last", "below", "turn", "live", "bottom"]
 Says = Literal["running", "waiting_approval", "waiting_input", "idle", "error", "overlay"]
 
 # A busy line has tips, a list of tasks or queued messages between itself and the composer.
@@ -56,6 +57,10 @@ class ScreenSheet(msgspec.Struct, forbid_unknown_fields=True, frozen=True, dict=
     signs: list[str] = []
     # The same without either.
     bare_signs: list[str] = []
+    # A bare sign is bold, and dim before what was sent earlier.
+    bright: bool = True
+    # What options without a number have, where they would look like lines that are typed.
+    plain_option: str | None = None
     # How a message of the user's begins, once it was sent.
     user: str = r"^[>❯›] "
     # The prompt's sign is drawn faintly while a turn is under way, whatever else is shown.
@@ -67,6 +72,14 @@ class ScreenSheet(msgspec.Struct, forbid_unknown_fields=True, frozen=True, dict=
     @cached_property
     def _user(self) -> re.Pattern[str]:
         return re.compile(self.user)
+
+    @cached_property
+    def _plain_option(self) -> re.Pattern[str] | None:
+        return None if self.plain_option is None else re.compile(self.plain_option)
+
+    def layout(self, capture: Capture) -> Layout:
+        signs, bare_signs = tuple(self.signs), tuple(self.bare_signs)
+        return read_layout(capture, signs, bare_signs, bright=self.bright, plain_option=self._plain_option)
 
     def regions(self, layout: Layout, title: str) -> dict[Where, str]:
         """The places that rules speak of, as text; empty where the screen has none."""
@@ -87,6 +100,7 @@ class ScreenSheet(msgspec.Struct, forbid_unknown_fields=True, frozen=True, dict=
             # Blank lines do not count: an agent on the whole screen has many between its text and its prompt.
             above = [line for line in lines[: composer.frame] if line.strip()]
             regions["above"] = "\n".join(above[-_ABOVE:])
+            regions["last"] = "\n".join(_last_block(lines[: composer.frame]))
             regions["below"] = _joined(lines[composer.bottom :])
             regions["turn"] = "\n".join(lines[self._turn(lines, composer.frame) : composer.frame])
         return regions
@@ -94,6 +108,17 @@ class ScreenSheet(msgspec.Struct, forbid_unknown_fields=True, frozen=True, dict=
     def _turn(self, lines: list[str], end: int) -> int:
         """The line of the last message that was sent."""
         return next((at for at in range(end - 1, -1, -1) if self._user.match(lines[at])), 0)
+
+
+def _last_block(lines: list[str]) -> list[str]:
+    """The lines above the end, up to a blank one."""
+    end = len(lines)
+    while end and not lines[end - 1].strip():
+        end -= 1
+    start = end
+    while start and lines[start - 1].strip():
+        start -= 1
+    return lines[start:end]
 
 
 def _joined(lines: list[str]) -> str:

@@ -1,0 +1,151 @@
+"""A list to choose from: options with numbers, or without them in one column, one of them marked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from agtmux.agents.screen.capture import Capture, Line
+
+# What stands before the choice that Enter would take; arrows tell that the list goes on there.
+_SELECTORS: Final = "❯›>●▶▸→»◉➤"
+_ARROWS: Final = "↑↓▲▼"
+OPTION: Final = re.compile(
+    rf"(?P<selector>[{_SELECTORS}])?\s*[{_ARROWS}]?\s*(?P<number>\d{{1,2}})[.)](?P<label>\s+\S.*|[^\s\d.].*)"
+)
+_PLAIN_OPTION: Final = re.compile(rf"(?P<selector>[{_SELECTORS}])\s+(?P<label>\S.*)")
+_FEW_BETWEEN: Final = 6
+_MOST_BETWEEN: Final = 30
+# Rows from the end in which a list without numbers is looked for.
+_NEAR_END: Final = 18
+# Below a list there are hints, and what has its place at the bottom of the screen.
+_MOST_BELOW: Final = 14
+# A dialog with a long command or a diff is that high.
+_MOST_ABOVE: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    line: int
+    label: str
+    is_selected: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A list to choose from, on the live part of the screen."""
+
+    options: tuple[Option, ...]
+    # Lines from the first that belongs to it to the one after the last.
+    top: int
+    bottom: int
+    is_numbered: bool
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(option.label for option in self.options)
+
+
+def find_choice(capture: Capture, framed: bool, plain_option: re.Pattern[str] | None) -> Choice | None:
+    """The lowest list with one choice marked. Dialogs that are `framed` have a rule above, others two blank lines.
+    Where typed lines look like options, an option without a number is known by `plain_option`."""
+    marked = [options for options in _numbered(capture) if any(option.is_selected for option in options)]
+    best = marked[-1] if marked else None
+    is_numbered = best is not None
+    plain = _plain(capture, plain_option)
+    if plain is not None and (best is None or plain[0].line > best[-1].line):
+        best, is_numbered = plain, False
+    if best is None:
+        return None
+    below = capture.lines[best[-1].line + 1 : capture.end]
+    if sum(not line.is_blank for line in below) > _MOST_BELOW:
+        return None
+    return Choice(best, _top(capture, best[0].line, framed), capture.end, is_numbered)
+
+
+def _plain(capture: Capture, wanted: re.Pattern[str] | None) -> tuple[Option, ...] | None:
+    """Choices without numbers: one is marked, and others beside it begin in the same column."""
+    for at in range(capture.end - 1, max(capture.end - _NEAR_END, -1), -1):
+        line = capture.lines[at]
+        found = _PLAIN_OPTION.match(line.content)
+        if found is None or OPTION.match(line.content):
+            continue
+        column = line.start + found.start("label")
+        above = _siblings(capture, at, column, -1)
+        below = _siblings(capture, at, column, 1)
+        if not above and not below:
+            continue
+        options = (*reversed(above), Option(at, found["label"].strip(), True), *below)
+        if wanted is None or sum(wanted.search(option.label) is not None for option in options) >= 2:
+            return options
+    return None
+
+
+def _siblings(capture: Capture, at: int, column: int, step: int) -> list[Option]:
+    found = []
+    while 0 <= (at := at + step) < capture.end:
+        line = capture.lines[at]
+        if line.is_blank or line.is_rule or line.start < column:
+            break
+        # What is further in describes the one above it.
+        if line.start <= column + 2:
+            found.append(Option(at, line.content, False))
+    return found
+
+
+def _numbered(capture: Capture) -> Iterator[tuple[Option, ...]]:
+    """Lists of two or more; one whose beginning has left the screen begins with what is left of it."""
+    options: list[Option] = []
+    expected = 0
+    for at in range(capture.end):
+        line = capture.lines[at]
+        found = OPTION.match(line.content) if line.content[:8].strip() else None
+        if found is None:
+            continue
+        number = int(found["number"])
+        begins = number == 1 or (not options and not expected and number < 10 and found["selector"] is not None)
+        if begins or number != expected or not _goes_on(capture, options[-1].line, at):
+            if len(options) >= 2:
+                yield tuple(options)
+            options = []
+            expected = number if begins else -1
+        if number == expected:
+            options.append(Option(at, found["label"].strip(), _is_selected(line, found)))
+            expected += 1
+    if len(options) >= 2:
+        yield tuple(options)
+
+
+def _goes_on(capture: Capture, last: int, at: int) -> bool:
+    """Whether what is between two options belongs to the first: further in than its number, and not too much."""
+    if at - last > _MOST_BETWEEN:
+        return False
+    edge = capture.lines[at].start
+    between = capture.lines[last + 1 : at]
+    return at - last <= _FEW_BETWEEN or all(each.is_blank or each.start > edge for each in between)
+
+
+def _is_selected(line: Line, found: re.Match[str]) -> bool:
+    return found["selector"] is not None or line.look_at(line.start).reverse
+
+
+def _top(capture: Capture, first: int, framed: bool) -> int:
+    """The first line of what the options are about."""
+    top = first
+    has_text = False
+    for up in range(first - 1, max(first - _MOST_ABOVE, 0) - 1, -1):
+        line = capture.lines[up]
+        if line.is_rule and not _is_inner_rule(line):
+            return up
+        if not framed and has_text and (line.text[:1].strip() or (line.is_blank and capture.lines[up - 1].is_blank)):
+            return top
+        if not line.is_blank:
+            has_text, top = True, up
+    return max(first - _MOST_ABOVE, 0) if framed else top
+
+
+def _is_inner_rule(line: Line) -> bool:
+    """A dotted line, or one within the sides of a box: it divides the dialog and does not begin it."""
+    return line.text.strip()[:1] in "╌╍┄┅┈┉│┃║"
