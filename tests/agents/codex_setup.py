@@ -15,10 +15,10 @@ from agents.model import responses
 NAME = "codex"
 PROTOCOLS = (responses,)
 
-# The newest model that a version knows: an older one brings up a dialog about newer ones. From 0.166 on the known
+# The newest model that a version knows: an older one brings up a dialog about newer ones. From 0.156 on the known
 # models want their tools in a form of their own, so there it is one that it does not know.
 _MODELS = (
-    ((0, 166), "gpt-5"),
+    ((0, 156), "gpt-5"),
     ((0, 128), "gpt-5.5"),
     ((0, 116), "gpt-5.4"),
     ((0, 98), "gpt-5.2-codex"),

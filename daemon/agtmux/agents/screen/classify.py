@@ -20,13 +20,16 @@ from agtmux.domain.states import Confidence, Reason, State
 
 # A pane whose foreground is a shell shows what its agent left behind.
 _SHELLS: Final = re.compile(r"-?(?:ba|z|da|a|k|mk|tc|c|fi|nu|pw)?sh|-?(?:nu|xonsh|elvish|login)")
+# Words, or the key that answers for it.
 _YES: Final = re.compile(
-    r"(?:yes|allow|approve|accept|proceed|run\b|trust|continue|ok\b|apply|always|enable|use\b)", re.I
+    r"(?:yes|allow|approve|accept|proceed|run\b|trust|continue|ok\b|apply|always|enable|use\b)|.*\(y\)|\[[ay]\]", re.I
 )
 # The rest of the list may be cut off by the end of the screen.
 _SURELY_YES: Final = re.compile(r"yes\b", re.I)
 _NO: Final = re.compile(
-    r"(?:no\b|deny|reject|don.t|do not|skip|cancel|exit|decline|stop|quit|keep|modify|edit|tell|continue without)", re.I
+    r"(?:no\b|deny|reject|don.t|do not|skip|cancel|exit|decline|stop|quit|keep|modify|edit|tell|continue without)"
+    r"|.*\((?:esc|n)\b[^)]*\)$|\[[nq]\]",
+    re.I,
 )
 # A menu of the user's own shows what is set, and is left with a key; a question takes an answer of one's own.
 _IS_SET: Final = re.compile(r"(?<![\[(])[✔✓](?![\])])|\((?:current|active)\)")
@@ -77,11 +80,11 @@ def classify(text: str, sheet: ScreenSheet, *, title: str = "", command: str = "
     for stage in _STAGES:
         found = _first(sheet.rule, regions, stage)
         if found is not None:
-            return _told(layout, *found)
+            return _told(layout, sheet, *found)
         if "running" in stage and sheet.fades_when_busy and _is_faded(layout):
-            return Seen(State.RUNNING, "faded_prompt", Confidence.HIGH, _prompt(layout), **_typed(layout))
+            return Seen(State.RUNNING, "faded_prompt", Confidence.HIGH, _prompt(layout), **_typed(layout, sheet))
     if layout.composer is not None:
-        return Seen(State.IDLE, "prompt", Confidence.HIGH, _prompt(layout), **_typed(layout))
+        return Seen(State.IDLE, "prompt", Confidence.HIGH, _prompt(layout), **_typed(layout, sheet))
     return Seen(State.UNKNOWN, Reason.UNSUPPORTED_SIGNAL, Confidence.LOW, ("nothing is known of this screen",))
 
 
@@ -104,14 +107,14 @@ def _first(rules: list[ScreenRule], regions: dict[Where, str], says: frozenset[s
     return None
 
 
-def _told(layout: Layout, rule: ScreenRule, line: str) -> Seen:
+def _told(layout: Layout, sheet: ScreenSheet, rule: ScreenRule, line: str) -> Seen:
     if rule.says == "overlay":
         return Seen(State.UNKNOWN, "overlay", Confidence.HIGH, (line,), is_overlay=True)
     asked = None
     if rule.says in ("waiting_approval", "waiting_input") or rule.says == "error":
         kind = rule.kind or {"waiting_approval": "approval", "waiting_input": "question"}.get(rule.says, "error")
         asked = Asked(kind, line[:200], "", (), None, _fingerprint([line]))
-    return Seen(State(rule.says), rule.reason_code, Confidence.HIGH, (line,), asked, **_typed(layout))
+    return Seen(State(rule.says), rule.reason_code, Confidence.HIGH, (line,), asked, **_typed(layout, sheet))
 
 
 def _chosen(layout: Layout, choice: Choice, sheet: ScreenSheet, regions: dict[Where, str]) -> Seen:
@@ -178,13 +181,14 @@ def _is_faded(layout: Layout) -> bool:
     return is_faint(line.look_at(line.start))
 
 
-def _typed(layout: Layout) -> dict[str, Any]:
+def _typed(layout: Layout, sheet: ScreenSheet) -> dict[str, Any]:
     composer = layout.composer
     if composer is None:
         return {}
-    if not composer.text:
+    text = sheet.typed(composer.text)
+    if not text:
         return {"composer": "empty"}
-    return {"composer": "suggestion"} if composer.is_placeholder else {"composer": "draft", "draft": composer.text}
+    return {"composer": "suggestion"} if composer.is_placeholder else {"composer": "draft", "draft": text}
 
 
 def _prompt(layout: Layout) -> tuple[str, ...]:

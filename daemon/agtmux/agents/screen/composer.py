@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from agtmux.agents.screen.capture import Capture, Line, Look
@@ -12,6 +13,7 @@ _BOX_TOPS: Final = "╭┌┏"
 _BOX_BOTTOMS: Final = "╰└┗"
 _SIDES: Final = "│┃║"
 _BAR: Final = "▌"
+_HALF_BLOCKS: Final = "▀▄"
 # What the key does that sends: whatever is above it, is typed.
 _SEND: Final = "⏎ send"
 # Below a composer there are hints, a status, a menu of commands; more than this is something else.
@@ -106,7 +108,8 @@ def _frame(capture: Capture, at: int) -> tuple[int, int] | None:
     for down in range(at + 1, min(at + _MOST_TYPED, capture.end)):
         if capture.lines[down].is_rule:
             return (top, down) if capture.lines[down].text.strip()[0] not in _BOX_TOPS else None
-    return None
+    # In a low pane its end may be cut off. Nothing else is drawn below half blocks.
+    return (top, capture.end) if capture.lines[top].text.strip()[0] in _HALF_BLOCKS else None
 
 
 def _is_bare_prompt(capture: Capture, at: int, bright: bool) -> bool:
@@ -131,17 +134,28 @@ def _is_placeholder(capture: Capture, at: int, begin: int, bottom: int) -> bool:
     line = capture.lines[at]
     if not capture.has_looks or (bottom > at + 1 and any(not each.is_blank for each in capture.lines[at + 1 : bottom])):
         return False
-    # The first character may be under the cursor, which is drawn reversed.
     visible = [
         index for index in range(begin, len(line.text)) if not line.text[index].isspace() and line.text[index] not in _SIDES
     ]
-    if visible and line.look_at(visible[0]).reverse:
+    if not visible:
+        return False
+    # The cursor is drawn reversed: over the first character, or before it, where what is typed has none.
+    if line.look_at(visible[0]).reverse:
         visible = visible[1:]
+    elif any(line.look_at(index).reverse for index in range(begin, visible[0])):
+        return True
     return bool(visible) and all(is_faint(line.look_at(index)) for index in visible)
 
 
 def is_faint(look: Look) -> bool:
-    return look.dim or look.foreground in _GREYS
+    return look.dim or look.foreground in _GREYS or (look.foreground.startswith("2;") and _is_grey(look.foreground))
+
+
+@lru_cache(maxsize=256)
+def _is_grey(colour: str) -> bool:
+    """Neither as dark nor as light as text, and of no colour to speak of."""
+    parts = [int(part) for part in colour.split(";")[1:]]
+    return len(parts) == 3 and max(parts) - min(parts) <= 32 and 80 <= sum(parts) / 3 <= 190
 
 
 # Colours that agents give to what is not typed: the bright black of the terminal, and greys of the cube.

@@ -50,7 +50,8 @@ def read_layout(
     choice = find_choice(capture, bool(signs), plain_option)
     if choice is not None and composer is not None:
         first = choice.options[0].line
-        is_option = plain_option is not None and composer.frame == composer.top == first
+        # Where the sign also marks options, those were told from what is typed.
+        is_option = plain_option is not None and composer.frame == composer.top in choice.rows
         if composer.bottom > first and not is_option and not is_within_box(capture, composer, first):
             choice = None
     if choice is not None:

@@ -47,6 +47,10 @@ class Choice:
     def labels(self) -> tuple[str, ...]:
         return tuple(option.label for option in self.options)
 
+    @property
+    def rows(self) -> tuple[int, ...]:
+        return tuple(option.line for option in self.options)
+
 
 def find_choice(capture: Capture, framed: bool, plain_option: re.Pattern[str] | None) -> Choice | None:
     """The lowest list with one choice marked. Dialogs that are `framed` have a rule above, others two blank lines.

@@ -15,7 +15,7 @@ import msgspec
 from agtmux.agents.screen.capture import Capture
 from agtmux.agents.screen.layout import Layout, read_layout
 
-Where = Literal["title", "heading", "options", "hints", "above", "last", "below", "turn", "live", "bottom"]
+Where = Literal["title", "heading", "options", "hints", "above", "last", "composer", "below", "turn", "live", "bottom"]
 Says = Literal["running", "waiting_approval", "waiting_input", "idle", "error", "overlay"]
 
 # A busy line has tips, a list of tasks or queued messages between itself and the composer.
@@ -61,6 +61,9 @@ class ScreenSheet(msgspec.Struct, forbid_unknown_fields=True, frozen=True, dict=
     bright: bool = True
     # What options without a number have, where they would look like lines that are typed.
     plain_option: str | None = None
+    # What the agent itself writes into an empty composer, and what it writes beside anything that is in it.
+    hint: str | None = None
+    beside: str | None = None
     # How a message of the user's begins, once it was sent.
     user: str = r"^[>❯›] "
     # The prompt's sign is drawn faintly while a turn is under way, whatever else is shown.
@@ -76,6 +79,20 @@ class ScreenSheet(msgspec.Struct, forbid_unknown_fields=True, frozen=True, dict=
     @cached_property
     def _plain_option(self) -> re.Pattern[str] | None:
         return None if self.plain_option is None else re.compile(self.plain_option)
+
+    @cached_property
+    def _hint(self) -> re.Pattern[str] | None:
+        return None if self.hint is None else re.compile(self.hint)
+
+    @cached_property
+    def _beside(self) -> re.Pattern[str] | None:
+        return None if self.beside is None else re.compile(self.beside, re.MULTILINE)
+
+    def typed(self, text: str) -> str:
+        """What of the text in the composer is the user's."""
+        if self._beside is not None:
+            text = self._beside.sub("", text)
+        return "" if self._hint is not None and self._hint.match(text) else text
 
     def layout(self, capture: Capture) -> Layout:
         signs, bare_signs = tuple(self.signs), tuple(self.bare_signs)
@@ -100,6 +117,7 @@ class ScreenSheet(msgspec.Struct, forbid_unknown_fields=True, frozen=True, dict=
             # Blank lines do not count: an agent on the whole screen has many between its text and its prompt.
             above = [line for line in lines[: composer.frame] if line.strip()]
             regions["above"] = "\n".join(above[-_ABOVE:])
+            regions["composer"] = "\n".join(lines[composer.top : composer.bottom])
             regions["last"] = "\n".join(_last_block(lines[: composer.frame]))
             regions["below"] = _joined(lines[composer.bottom :])
             regions["turn"] = "\n".join(lines[self._turn(lines, composer.frame) : composer.frame])
