@@ -6,11 +6,11 @@ works, then what went wrong, then the prompt. A screen that fits nothing says no
 
 from __future__ import annotations
 
-import hashlib
 import re
 from dataclasses import dataclass
 from typing import Any, Final
 
+from agtmux.agents.screen.asked import Asked, Heading, asked, told
 from agtmux.agents.screen.capture import read_capture
 from agtmux.agents.screen.composer import is_faint
 from agtmux.agents.screen.layout import Layout
@@ -35,20 +35,7 @@ _NO: Final = re.compile(
 _IS_SET: Final = re.compile(r"(?<![\[(])[✔✓](?![\])])|\((?:current|active)\)")
 _LEAVE: Final = re.compile(r"\besc\b", re.I)
 _OWN_ANSWER: Final = re.compile(r"(?:\[.\] )?(?:type something|other\b|chat about|enter a custom|none of the above)", re.I)
-_ASIDES: Final = ("Tip:", "Reason:", "Environment:")
 _PLAN: Final = re.compile(r"\bplan\b", re.I)
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    kind: str
-    summary: str
-    detail: str
-    options: tuple[str, ...]
-    # Which option Enter would take, from 0.
-    selected: int | None
-    # The same dialog has the same one, whichever option is marked.
-    fingerprint: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +85,9 @@ _STAGES: Final[tuple[frozenset[str], ...]] = (
 )
 
 
+_KINDS: Final = {"waiting_approval": "approval", "waiting_input": "question", "error": "error"}
+
+
 def _first(rules: list[ScreenRule], regions: dict[Where, str], says: frozenset[str]) -> tuple[ScreenRule, str] | None:
     for rule in rules:
         if rule.says in says and regions.get(rule.where):
@@ -110,11 +100,9 @@ def _first(rules: list[ScreenRule], regions: dict[Where, str], says: frozenset[s
 def _told(layout: Layout, sheet: ScreenSheet, rule: ScreenRule, line: str) -> Seen:
     if rule.says == "overlay":
         return Seen(State.UNKNOWN, "overlay", Confidence.HIGH, (line,), is_overlay=True)
-    asked = None
-    if rule.says in ("waiting_approval", "waiting_input") or rule.says == "error":
-        kind = rule.kind or {"waiting_approval": "approval", "waiting_input": "question"}.get(rule.says, "error")
-        asked = Asked(kind, line[:200], "", (), None, _fingerprint([line]))
-    return Seen(State(rule.says), rule.reason_code, Confidence.HIGH, (line,), asked, **_typed(layout, sheet))
+    kind = rule.kind or _KINDS.get(rule.says)
+    wanted = None if kind is None else told(kind, line, layout.above)
+    return Seen(State(rule.says), rule.reason_code, Confidence.HIGH, (line,), wanted, **_typed(layout, sheet))
 
 
 def _chosen(layout: Layout, choice: Choice, sheet: ScreenSheet, regions: dict[Where, str]) -> Seen:
@@ -122,8 +110,7 @@ def _chosen(layout: Layout, choice: Choice, sheet: ScreenSheet, regions: dict[Wh
     found = _first(rules, regions, frozenset({"waiting_approval", "waiting_input", "overlay"}))
     if found is not None and found[0].says == "overlay":
         return Seen(State.UNKNOWN, "overlay", Confidence.HIGH, (found[1],), is_overlay=True)
-    heading = [line.content for line in layout.lines(choice.top, choice.options[0].line) if not line.is_rule]
-    heading = [line for line in heading if line]
+    heading = Heading.of(layout, choice)
     is_yes_or_no = _SURELY_YES.match(choice.labels[0]) is not None or (
         (_YES.match(choice.labels[0]) or _NO.match(choice.labels[0])) is not None
         and any(_NO.match(label) for label in choice.labels)
@@ -139,20 +126,11 @@ def _chosen(layout: Layout, choice: Choice, sheet: ScreenSheet, regions: dict[Wh
         state, reason, kind = State.WAITING_INPUT, "question", None
     if kind is None:
         kind = "question" if state is State.WAITING_INPUT else "approval"
-        if kind == "approval" and any(_PLAN.search(line) for line in heading[-3:]):
+        if kind == "approval" and any(_PLAN.search(line) for line in heading.texts[-3:]):
             kind = "plan"
-    question, body = _question(heading)
-    selected = next((at for at, option in enumerate(choice.options) if option.is_selected), None)
-    asked = Asked(
-        kind,
-        (body[0] if kind == "approval" and body else question)[:200],
-        "\n".join(heading)[:2_000],
-        choice.labels,
-        selected,
-        _fingerprint([*heading, *choice.labels]),
+    return Seen(
+        state, reason, Confidence.HIGH, (heading.question, *choice.labels[:4]), asked(kind, heading, choice)
     )
-    evidence = (question, *choice.labels[:4])
-    return Seen(state, reason, Confidence.HIGH, evidence, asked)
 
 
 def _is_menu(choice: Choice, hints: str) -> bool:
@@ -160,17 +138,6 @@ def _is_menu(choice: Choice, hints: str) -> bool:
     if _LEAVE.search(hints) is None or any(_OWN_ANSWER.match(label) for label in choice.labels):
         return False
     return any(_IS_SET.search(label) for label in choice.labels)
-
-
-def _question(heading: list[str]) -> tuple[str, list[str]]:
-    """What is asked, and what it is about: the lines of a dialog above its options, without its name."""
-    if not heading:
-        return "", []
-    question = next((line for line in reversed(heading) if line.endswith("?")), heading[-1])
-    body = [
-        line for line in heading[1:] if line != question and not line.startswith(("Tip:", "Reason:", "Environment:"))
-    ]
-    return question, [line.removeprefix("$ ") for line in body]
 
 
 def _is_faded(layout: Layout) -> bool:
@@ -195,6 +162,3 @@ def _prompt(layout: Layout) -> tuple[str, ...]:
     composer = layout.composer
     return (layout.capture.lines[composer.top].text.strip(),) if composer is not None else ()
 
-
-def _fingerprint(lines: list[str]) -> str:
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]

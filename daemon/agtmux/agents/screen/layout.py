@@ -30,6 +30,8 @@ class Layout:
     capture: Capture
     composer: Composer | None
     choice: Choice | None
+    # A list above the composer: of a dialog that has one, or history.
+    above: Choice | None
     # A shell has written below, or over, what the agent had drawn.
     is_left_behind: bool
 
@@ -53,10 +55,11 @@ def read_layout(
         # Where the sign also marks options, those were told from what is typed.
         is_option = plain_option is not None and composer.frame == composer.top in choice.rows
         if composer.bottom > first and not is_option and not is_within_box(capture, composer, first):
-            choice = None
+            return Layout(capture, composer, None, choice, _shell_wrote(capture, composer.bottom))
     if choice is not None:
-        return Layout(capture, None, choice, _shell_wrote(capture, choice.options[0].line + 1))
-    return Layout(capture, composer, None, _shell_wrote(capture, composer.bottom if composer is not None else None))
+        return Layout(capture, None, choice, None, _shell_wrote(capture, choice.options[0].line + 1))
+    start = composer.bottom if composer is not None else None
+    return Layout(capture, composer, None, None, _shell_wrote(capture, start))
 
 
 def _shell_wrote(capture: Capture, start: int | None) -> bool:
