@@ -21,7 +21,7 @@ _USUAL: Final = re.compile(
     r"(?:do you want|would you like|allow|apply|run|write|delete|implement|proceed|continue|ready)\b[^\"'`/]*\?$", re.I
 )
 _NAMES_FILE: Final = re.compile(r"[\w-]\.\w{1,5}\b")
-_COMMAND: Final = re.compile(r"(?:\$|Command:|Destination:)\s+(?=\S)")
+_COMMAND: Final = re.compile(r"(?:\$|Command:|Destination:|\? \w+ wants to \w+)\s+(?=\S)")
 # Cursor says behind a command in which folder.
 _FOLDER: Final = re.compile(r" in \.$")
 _DIFF: Final = re.compile(r"\W*\d+ *[-+]? |[-+] ")

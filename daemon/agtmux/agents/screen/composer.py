@@ -7,12 +7,11 @@ from functools import lru_cache
 from typing import Final
 
 from agtmux.agents.screen.capture import Capture, Line, Look
-from agtmux.agents.screen.options import OPTION
+from agtmux.agents.screen.options import BAR, OPTION, has_row
 
 _BOX_TOPS: Final = "╭┌┏"
 _BOX_BOTTOMS: Final = "╰└┗"
 _SIDES: Final = "│┃║"
-_BAR: Final = "▌"
 _HALF_BLOCKS: Final = "▀▄"
 # What the key does that sends: whatever is above it, is typed.
 _SEND: Final = "⏎ send"
@@ -41,8 +40,8 @@ def find_composer(
     as what was sent earlier is dimmed."""
     for at in range(capture.end - 1, max(capture.end - MOST_BELOW - 24, -1), -1):
         line = capture.lines[at]
-        if line.text.startswith(_BAR):
-            return _barred(capture, at) if _BAR in bare_signs else None
+        if line.text.startswith(BAR):
+            return _barred(capture, at) if BAR in bare_signs else None
         sign = next((sign for sign in (*signs, *bare_signs) if _begins_with(line, sign)), None)
         if sign is None:
             continue
@@ -80,11 +79,13 @@ def _typed(lines: tuple[Line, ...], begin: int, is_boxed: bool) -> str:
 def _barred(capture: Capture, last: int) -> Composer | None:
     """A composer with a bar along all of its lines. A dialog has one, too, and then there are options in it."""
     top = last
-    while top > 0 and capture.lines[top - 1].text.startswith(_BAR):
+    while top > 0 and capture.lines[top - 1].text.startswith(BAR):
         top -= 1
     block = capture.lines[top : last + 1]
-    texts = [line.text.removeprefix(_BAR).removeprefix(" ") for line in block]
+    texts = [line.text.removeprefix(BAR).removeprefix(" ") for line in block]
     options = [found for text in texts if (found := OPTION.match(text.strip())) is not None]
+    if any(has_row(line) for line in block):
+        return None
     below = next((line.content for line in capture.lines[last + 1 : capture.end] if not line.is_blank), "")
     if any(found["selector"] for found in options) and not below.startswith(_SEND):
         return None

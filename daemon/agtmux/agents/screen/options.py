@@ -16,6 +16,9 @@ OPTION: Final = re.compile(
     rf"(?P<selector>[{_SELECTORS}])?\s*[{_ARROWS}]?\s*(?P<number>\d{{1,2}})[.)](?P<label>\s+\S.*|[^\s\d.].*)"
 )
 _PLAIN_OPTION: Final = re.compile(rf"(?P<selector>[{_SELECTORS}])\s+(?P<label>\S.*)")
+# Along the lines of a dialog that may have its options side by side.
+BAR: Final = "▌"
+_ROW: Final = re.compile(r"(?:Yes|Allow|Approve)\b.* {2,}(?:No|Deny|Cancel|Abort)\b", re.I)
 _FEW_BETWEEN: Final = 6
 _MOST_BETWEEN: Final = 30
 # Rows from the end in which a list without numbers is looked for.
@@ -61,6 +64,9 @@ def find_choice(capture: Capture, framed: bool, plain_option: re.Pattern[str] | 
     plain = _plain(capture, plain_option)
     if plain is not None and (best is None or plain[0].line > best[-1].line):
         best, is_numbered = plain, False
+    row = _row(capture)
+    if row is not None and (best is None or row[0].line > best[-1].line):
+        best, is_numbered = row, False
     if best is None:
         return None
     below = capture.lines[best[-1].line + 1 : capture.end]
@@ -84,6 +90,21 @@ def _plain(capture: Capture, wanted: re.Pattern[str] | None) -> tuple[Option, ..
         options = (*reversed(above), Option(at, found["label"].strip(), True), *below)
         if wanted is None or sum(wanted.search(option.label) is not None for option in options) >= 2:
             return options
+    return None
+
+
+def has_row(line: Line) -> bool:
+    return line.text.startswith(BAR) and _ROW.match(line.content) is not None
+
+
+def _row(capture: Capture) -> tuple[Option, ...] | None:
+    """Choices side by side, behind a bar."""
+    for at in range(capture.end - 1, max(capture.end - _NEAR_END, -1), -1):
+        line = capture.lines[at]
+        if has_row(line):
+            labels = [label.strip() for label in re.split(r" {2,}", line.content)]
+            looks = [line.look_at(line.text.find(label)) for label in labels]
+            return tuple(Option(at, label, look.reverse) for label, look in zip(labels, looks, strict=True))
     return None
 
 
@@ -138,6 +159,11 @@ def _is_selected(line: Line, found: re.Match[str]) -> bool:
 def _top(capture: Capture, first: int, framed: bool) -> int:
     """The first line of what the options are about."""
     top = first
+    while top > 0 and capture.lines[top - 1].text.startswith(BAR):
+        top -= 1
+    if top < first:
+        # What it is about was said just above.
+        return next((up for up in range(top - 1, max(top - 8, -1), -1) if capture.lines[up].text.startswith("? ")), top)
     has_text = False
     for up in range(first - 1, max(first - _MOST_ABOVE, 0) - 1, -1):
         line = capture.lines[up]
