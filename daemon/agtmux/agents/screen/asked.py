@@ -15,18 +15,26 @@ from agtmux.agents.screen.options import Choice
 _MOST_SUMMARY: Final = 200
 _MOST_DETAIL: Final = 2_000
 # Beside what is asked: these change while a dialog stays the same, or say why and where.
-_ASIDES: Final = re.compile(r"(?:Tip|Reason|Environment|Description|Not in (?:team )?allowlist):|[⠀-⣿◐◓◑◒] ")
+_ASIDES: Final = re.compile(r"(?:Tip|Reason|Environment|Description|Not in (?:team )?allowlist):|[⠀-⣿◐◓◑◒] |\[… ")
 # A question that any dialog of its kind asks, and that names nothing.
 _USUAL: Final = re.compile(
-    r"(?:do you want|would you like|allow|apply|run|write|delete|implement|proceed|continue|ready)\b[^\"'`/]*\?$", re.I
+    r"(?:do you want|would you like|allow|apply|run|write|delete|implement|proceed|continue|ready)\b[^\"'`/]*\?$"
+    r"|allow execution of:? '",
+    re.I,
 )
 _NAMES_FILE: Final = re.compile(r"[\w-]\.\w{1,5}\b")
 _COMMAND: Final = re.compile(r"(?:\$|Command:|Destination:|\? \w+ wants to \w+)\s+(?=\S)")
+# Behind the name of a tool.
+_CALL: Final = re.compile(r"\?\s+\w+\s+(?=\S)")
 # Cursor says behind a command in which folder.
 _FOLDER: Final = re.compile(r" in \.$")
 _DIFF: Final = re.compile(r"\W*\d+ *[-+]? |[-+] ")
 _BOX: Final = re.compile(r"^[│┃║] ?(.*?) *[│┃║]$")
-_CHECK: Final = re.compile(r"^(?:\[.\]|[•◯○◉☐☑☒]) +")
+_DOTS: Final = "╌╍┄┅┈┉"
+_CHECK: Final = re.compile(r"^(?:\[[ ✓✔xX*]\]|[•◯○◉☐☑☒]) +")
+# Where a change has no name in its dialog, what was said just before has it.
+_CHANGED: Final = re.compile(r"[•◦●✔] (?P<what>\w+ (?:\w+ )?\S*\.\w{1,5}\b.*)")
+_JUST_BEFORE: Final = 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +51,15 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """The lines of a dialog above its options."""
+    """The lines of a dialog above its options, and those just before it."""
 
     lines: tuple[Line, ...]
+    before: tuple[Line, ...]
 
     @classmethod
     def of(cls, layout: Layout, choice: Choice) -> Heading:
-        return cls(tuple(layout.capture.lines[choice.top : choice.options[0].line]))
+        lines = layout.capture.lines
+        return cls(lines[choice.top : choice.options[0].line], lines[max(choice.top - _JUST_BEFORE, 0) : choice.top])
 
     @property
     def texts(self) -> list[str]:
@@ -57,11 +67,12 @@ class Heading:
 
     @property
     def question(self) -> str:
-        """The last line that is a question, with what was wrapped before it; else the last line."""
-        last = next((at for at in range(len(self.lines) - 1, -1, -1) if self.lines[at].content.endswith("?")), None)
+        """The last line that is a question, with what was wrapped before it; else how the dialog is called."""
+        rows = range(len(self.lines) - 1, -1, -1)
+        last = next((at for at in rows if self.lines[at].content.endswith("?")), None)
         if last is None:
             texts = self.texts
-            return texts[-1] if texts else ""
+            return next((text for text in reversed(texts) if "? " in text[2:]), texts[0] if texts else "")
         first = last
         while first > 0 and _runs_on(self.lines[first - 1], self.lines[first]):
             first -= 1
@@ -70,35 +81,47 @@ class Heading:
     @property
     def subject(self) -> str:
         """What a yes would be for: the command, the file; the question where that says it."""
-        question = self.question
-        if (command := self._command()) is not None:
-            return command
-        is_usual = _USUAL.match(question) is not None
-        if _NAMES_FILE.search(question) or not is_usual:
-            return question
-        body = [line for line in self._body() if line.content not in question]
-        if not body:
-            return question
-        if _DIFF.match(_unboxed(body[0].content)):
-            # Of a change, the name of the dialog has the file.
-            return next((text for text in self.texts if _NAMES_FILE.search(text)), question)
-        return _paragraph(body, self.lines)
-
-    def _command(self) -> str | None:
-        """What is marked as a command, or stands in a box of its own."""
         for line in self.lines:
             if (found := _COMMAND.match(line.content)) is not None:
-                text = _paragraph([line], self.lines)[found.end() :]
-                return _FOLDER.sub("", text.strip())
+                return _FOLDER.sub("", self._paragraph(line)[found.end() :].strip())
+        question = self.question
+        if _NAMES_FILE.search(question):
+            return question
+        if (between := self._between()) and not _DIFF.match(between[0]):
+            return " ".join(between)
+        if _USUAL.match(question) is None:
+            return question
         boxed = [found[1] for line in self.lines if (found := _BOX.match(line.content)) is not None and found[1].strip()]
         if boxed and not _DIFF.match(boxed[0]):
-            return " ".join(text.strip() for text in boxed)
-        return None
+            text = " ".join(text.strip() for text in boxed)
+            # Arguments say little without the name of what they are for.
+            return f"{self.texts[0]}: {text}" if text.startswith(("{", "}")) else text
+        lines = [line for line in self.lines if line.content and not line.is_rule and line.content not in question]
+        lines = [line for line in lines if not _ASIDES.match(line.content)]
+        if lines and (found := _CALL.match(lines[0].content)) is not None:
+            return lines[0].content[found.end() :]
+        # The first is what the dialog is called, unless it is all there is.
+        body = lines[1:] or lines
+        if body and not _DIFF.match(_unboxed(body[0].content)):
+            return self._paragraph(body[0])
+        changed = next((each for line in reversed(self.before) if (each := _CHANGED.match(line.content))), None)
+        named = next((text for text in self.texts if _NAMES_FILE.search(text) and not _DIFF.match(_unboxed(text))), None)
+        return named or (changed["what"] if changed is not None else question)
 
-    def _body(self) -> list[Line]:
-        """Without the dialog's name, which comes first, and asides."""
-        lines = [line for line in self.lines if line.content and not line.is_rule]
-        return [line for line in lines[1:] if not _ASIDES.match(line.content)]
+    def _between(self) -> list[str]:
+        """What stands between two dotted lines."""
+        dotted = [at for at, line in enumerate(self.lines) if line.is_rule and line.text.strip()[0] in _DOTS]
+        within = self.lines[dotted[0] + 1 : dotted[1]] if len(dotted) >= 2 else ()
+        return [line.content for line in within if line.content]
+
+    def _paragraph(self, first: Line) -> str:
+        """From that line on to a blank one, or one that is written faintly, which describes it."""
+        found: list[str] = []
+        for line in self.lines[next(at for at, line in enumerate(self.lines) if line is first) :]:
+            if line.is_blank or line.is_rule or (found and is_faint(line.look_at(line.start))):
+                break
+            found.append(_unboxed(line.content))
+        return " ".join(found)
 
 
 def asked(kind: str, heading: Heading, choice: Choice) -> Asked:
@@ -115,10 +138,12 @@ def asked(kind: str, heading: Heading, choice: Choice) -> Asked:
     )
 
 
-def told(kind: str, line: str, choice: Choice | None = None) -> Asked:
-    """What is known of a dialog by one line of it."""
+def told(kind: str, line: str, live: str, choice: Choice | None = None) -> Asked:
+    """What is known of a dialog by one line of it, and by what is there of the screen."""
     options = () if choice is None else tuple(_CHECK.sub("", label) for label in choice.labels)
-    return Asked(kind, line[:_MOST_SUMMARY], "", options, None, fingerprint([line, *options]))
+    asks = (text.strip(" │┃║") for text in reversed(live.split("\n")))
+    question = next((text for text in asks if text.endswith("?")), line) if kind == "question" else line
+    return Asked(kind, question[:_MOST_SUMMARY], "", options, None, fingerprint([question, *options]))
 
 
 def fingerprint(texts: list[str]) -> str:
@@ -129,17 +154,6 @@ def fingerprint(texts: list[str]) -> str:
 def _runs_on(line: Line, after: Line) -> bool:
     """Whether a line goes on in the one after it."""
     return bool(line.content) and not line.is_rule and line.start == after.start and line.content[-1] not in ".:?!…)"
-
-
-def _paragraph(body: list[Line], lines: tuple[Line, ...]) -> str:
-    """From that line on to a blank one, or one that is written faintly, which describes it."""
-    start = next(at for at, line in enumerate(lines) if line is body[0])
-    found: list[str] = []
-    for line in lines[start:]:
-        if line.is_blank or line.is_rule or (found and is_faint(line.look_at(line.start))):
-            break
-        found.append(_unboxed(line.content))
-    return " ".join(found)
 
 
 def _unboxed(text: str) -> str:

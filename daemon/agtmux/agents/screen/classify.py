@@ -67,7 +67,7 @@ def classify(text: str, sheet: ScreenSheet, *, title: str = "", command: str = "
     for stage in _STAGES:
         found = _first(sheet.rule, regions, stage)
         if found is not None:
-            return _told(layout, sheet, *found)
+            return _told(layout, sheet, regions, *found)
         if "running" in stage and sheet.fades_when_busy and _is_faded(layout):
             return Seen(State.RUNNING, "faded_prompt", Confidence.HIGH, _prompt(layout), **_typed(layout, sheet))
     if layout.composer is not None:
@@ -97,11 +97,11 @@ def _first(rules: list[ScreenRule], regions: dict[Where, str], says: frozenset[s
     return None
 
 
-def _told(layout: Layout, sheet: ScreenSheet, rule: ScreenRule, line: str) -> Seen:
+def _told(layout: Layout, sheet: ScreenSheet, regions: dict[Where, str], rule: ScreenRule, line: str) -> Seen:
     if rule.says == "overlay":
         return Seen(State.UNKNOWN, "overlay", Confidence.HIGH, (line,), is_overlay=True)
     kind = rule.kind or _KINDS.get(rule.says)
-    wanted = None if kind is None else told(kind, line, layout.above)
+    wanted = None if kind is None else told(kind, line, regions["live"], layout.above)
     return Seen(State(rule.says), rule.reason_code, Confidence.HIGH, (line,), wanted, **_typed(layout, sheet))
 
 

@@ -103,8 +103,9 @@ def _row(capture: Capture) -> tuple[Option, ...] | None:
         line = capture.lines[at]
         if has_row(line):
             labels = [label.strip() for label in re.split(r" {2,}", line.content)]
-            looks = [line.look_at(line.text.find(label)) for label in labels]
-            return tuple(Option(at, label, look.reverse) for label, look in zip(labels, looks, strict=True))
+            grounds = [line.look_at(line.text.find(label)).background for label in labels]
+            # The one that is marked has a ground of its own.
+            return tuple(Option(at, label, grounds.count(grounds[i]) == 1) for i, label in enumerate(labels))
     return None
 
 
