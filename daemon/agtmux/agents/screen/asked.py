@@ -91,7 +91,9 @@ class Heading:
             return " ".join(between)
         if _USUAL.match(question) is None:
             return question
-        boxed = [found[1] for line in self.lines if (found := _BOX.match(line.content)) is not None and found[1].strip()]
+        boxed = [
+            found[1] for line in self.lines if (found := _BOX.match(line.content)) is not None and found[1].strip()
+        ]
         if boxed and not _DIFF.match(boxed[0]):
             text = " ".join(text.strip() for text in boxed)
             # Arguments say little without the name of what they are for.
@@ -100,12 +102,14 @@ class Heading:
         lines = [line for line in lines if not _ASIDES.match(line.content)]
         if lines and (found := _CALL.match(lines[0].content)) is not None:
             return lines[0].content[found.end() :]
-        # The first is what the dialog is called, unless it is all there is.
-        body = lines[1:] or lines
+        # The first is what the dialog is called, unless that has left the screen, or it is all there is.
+        body = lines[1:] if len(lines) > 1 and self.lines[0].is_rule else lines
         if body and not _DIFF.match(_unboxed(body[0].content)):
             return self._paragraph(body[0])
         changed = next((each for line in reversed(self.before) if (each := _CHANGED.match(line.content))), None)
-        named = next((text for text in self.texts if _NAMES_FILE.search(text) and not _DIFF.match(_unboxed(text))), None)
+        named = next(
+            (text for text in self.texts if _NAMES_FILE.search(text) and not _DIFF.match(_unboxed(text))), None
+        )
         return named or (changed["what"] if changed is not None else question)
 
     def _between(self) -> list[str]:

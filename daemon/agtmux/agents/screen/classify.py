@@ -7,7 +7,7 @@ works, then what went wrong, then the prompt. A screen that fits nothing says no
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from agtmux.agents.screen.asked import Asked, Heading, asked, told
@@ -34,7 +34,9 @@ _NO: Final = re.compile(
 # A menu of the user's own shows what is set, and is left with a key; a question takes an answer of one's own.
 _IS_SET: Final = re.compile(r"(?<![\[(])[✔✓](?![\])])|\((?:current|active)\)")
 _LEAVE: Final = re.compile(r"\besc\b", re.I)
-_OWN_ANSWER: Final = re.compile(r"(?:\[.\] )?(?:type something|other\b|chat about|enter a custom|none of the above)", re.I)
+_OWN_ANSWER: Final = re.compile(
+    r"(?:\[.\] )?(?:type something|other\b|chat about|enter a custom|none of the above)", re.I
+)
 _PLAN: Final = re.compile(r"\bplan\b", re.I)
 
 
@@ -58,10 +60,14 @@ def classify(text: str, sheet: ScreenSheet, *, title: str = "", command: str = "
     if command and _SHELLS.fullmatch(command):
         return Seen(State.UNKNOWN, "agent_gone", Confidence.HIGH, (f"the foreground is {command}",))
     capture = read_capture(text)
-    layout = sheet.layout(capture)
+    seen = _read(sheet.layout(capture), sheet, title.strip())
+    return seen if capture.has_looks else replace(seen, confidence=seen.confidence.lowered())
+
+
+def _read(layout: Layout, sheet: ScreenSheet, title: str) -> Seen:
     if layout.is_left_behind:
         return Seen(State.UNKNOWN, "agent_gone", Confidence.MEDIUM, ("a shell's prompt is below",))
-    regions = sheet.regions(layout, title.strip())
+    regions = sheet.regions(layout, title)
     if layout.choice is not None:
         return _chosen(layout, layout.choice, sheet, regions)
     for stage in _STAGES:
@@ -71,7 +77,12 @@ def classify(text: str, sheet: ScreenSheet, *, title: str = "", command: str = "
         if "running" in stage and sheet.fades_when_busy and _is_faded(layout):
             return Seen(State.RUNNING, "faded_prompt", Confidence.HIGH, _prompt(layout), **_typed(layout, sheet))
     if layout.composer is not None:
-        return Seen(State.IDLE, "prompt", Confidence.HIGH, _prompt(layout), **_typed(layout, sheet))
+        confidence = Confidence.LOW if sheet.may_be_writing(regions) else Confidence.HIGH
+        return Seen(State.IDLE, "prompt", confidence, _prompt(layout), **_typed(layout, sheet))
+    return _nothing()
+
+
+def _nothing() -> Seen:
     return Seen(State.UNKNOWN, Reason.UNSUPPORTED_SIGNAL, Confidence.LOW, ("nothing is known of this screen",))
 
 
@@ -120,6 +131,8 @@ def _chosen(layout: Layout, choice: Choice, sheet: ScreenSheet, regions: dict[Wh
         kind = found[0].kind
     elif is_yes_or_no:
         state, reason, kind = State.WAITING_APPROVAL, "dialog", None
+    elif all(not option.is_selected for option in choice.options):
+        return _nothing()
     elif _is_menu(choice, regions.get("hints", "")):
         return Seen(State.UNKNOWN, "overlay", Confidence.MEDIUM, choice.labels[:4], is_overlay=True)
     else:
@@ -128,9 +141,7 @@ def _chosen(layout: Layout, choice: Choice, sheet: ScreenSheet, regions: dict[Wh
         kind = "question" if state is State.WAITING_INPUT else "approval"
         if kind == "approval" and any(_PLAN.search(line) for line in heading.texts[-3:]):
             kind = "plan"
-    return Seen(
-        state, reason, Confidence.HIGH, (heading.question, *choice.labels[:4]), asked(kind, heading, choice)
-    )
+    return Seen(state, reason, Confidence.HIGH, (heading.question, *choice.labels[:4]), asked(kind, heading, choice))
 
 
 def _is_menu(choice: Choice, hints: str) -> bool:
@@ -161,4 +172,3 @@ def _typed(layout: Layout, sheet: ScreenSheet) -> dict[str, Any]:
 def _prompt(layout: Layout) -> tuple[str, ...]:
     composer = layout.composer
     return (layout.capture.lines[composer.top].text.strip(),) if composer is not None else ()
-

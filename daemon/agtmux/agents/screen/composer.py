@@ -12,6 +12,7 @@ from agtmux.agents.screen.options import BAR, OPTION, has_row
 _BOX_TOPS: Final = "╭┌┏"
 _BOX_BOTTOMS: Final = "╰└┗"
 _SIDES: Final = "│┃║"
+_BLANKS: Final = _SIDES + " "
 _HALF_BLOCKS: Final = "▀▄"
 # What the key does that sends: whatever is above it, is typed.
 _SEND: Final = "⏎ send"
@@ -67,7 +68,7 @@ def is_within_box(capture: Capture, composer: Composer, line: int) -> bool:
 def _typed(lines: tuple[Line, ...], begin: int, is_boxed: bool) -> str:
     """The text behind the sign and below it, without the margin and the sides of a box."""
     margin = begin + 1
-    typed = []
+    typed: list[str] = []
     for line in lines:
         text = line.text
         if is_boxed and text[-1:] and text[-1] in _SIDES:
@@ -135,9 +136,7 @@ def _is_placeholder(capture: Capture, at: int, begin: int, bottom: int) -> bool:
     line = capture.lines[at]
     if not capture.has_looks or (bottom > at + 1 and any(not each.is_blank for each in capture.lines[at + 1 : bottom])):
         return False
-    visible = [
-        index for index in range(begin, len(line.text)) if not line.text[index].isspace() and line.text[index] not in _SIDES
-    ]
+    visible = [index for index in range(begin, len(line.text)) if line.text[index] not in _BLANKS]
     if not visible:
         return False
     # The cursor is drawn reversed: over the first character, or before it, where what is typed has none.

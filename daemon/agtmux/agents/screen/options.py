@@ -25,6 +25,7 @@ _MOST_BETWEEN: Final = 30
 _NEAR_END: Final = 18
 # Below a list there are hints, and what has its place at the bottom of the screen.
 _MOST_BELOW: Final = 14
+_MOST_LEFT: Final = 4
 # A dialog with a long command or a diff is that high.
 _MOST_ABOVE: Final = 60
 
@@ -68,11 +69,24 @@ def find_choice(capture: Capture, framed: bool, plain_option: re.Pattern[str] | 
     if row is not None and (best is None or row[0].line > best[-1].line):
         best, is_numbered = row, False
     if best is None:
+        best, is_numbered = _cut_off(capture), True
+    if best is None:
         return None
     below = capture.lines[best[-1].line + 1 : capture.end]
     if sum(not line.is_blank for line in below) > _MOST_BELOW:
         return None
     return Choice(best, _top(capture, best[0].line, framed), capture.end, is_numbered)
+
+
+def _cut_off(capture: Capture) -> tuple[Option, ...] | None:
+    """What is left of a list whose marked option has left the screen: it is all that the screen shows."""
+    rows = [(at, found) for at in range(capture.end) if (found := OPTION.match(capture.lines[at].content)) is not None]
+    numbers = [int(found["number"]) for _, found in rows]
+    if len(rows) < 2 or numbers[0] == 1 or numbers != list(range(numbers[0], numbers[0] + len(rows))):
+        return None
+    if rows[0][0] > _MOST_LEFT or sum(not line.is_blank for line in capture.lines[rows[-1][0] + 1 :]) > _MOST_LEFT:
+        return None
+    return tuple(Option(at, found["label"].strip(), False) for at, found in rows)
 
 
 def _plain(capture: Capture, wanted: re.Pattern[str] | None) -> tuple[Option, ...] | None:

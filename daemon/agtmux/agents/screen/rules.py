@@ -32,6 +32,8 @@ class ScreenRule(msgspec.Struct, forbid_unknown_fields=True, frozen=True, dict=T
     reason_code: Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
     # The rule holds only if nothing in the same region matches this.
     unless: str | None = None
+    # Or if the pane is not known to have this many columns, for something that is missing where there is room for it.
+    room: int = 0
     kind: Literal["approval", "plan", "question", "error"] | None = None
 
     @cached_property
@@ -46,6 +48,8 @@ class ScreenRule(msgspec.Struct, forbid_unknown_fields=True, frozen=True, dict=T
         """The line that matches, None if none does."""
         found = self._pattern.search(text)
         if found is None or (self._unless is not None and self._unless.search(text)):
+            return None
+        if self.room and max(map(len, text.split("\n"))) < self.room:
             return None
         start = text.rfind("\n", 0, found.start()) + 1
         end = text.find("\n", found.end())
@@ -68,6 +72,9 @@ class ScreenSheet(msgspec.Struct, forbid_unknown_fields=True, frozen=True, dict=
     user: str = r"^[>❯›] "
     # The prompt's sign is drawn faintly while a turn is under way, whatever else is shown.
     fades_when_busy: bool = False
+    # How an answer begins, if nothing but the title tells whether it is still being written; and how its end is told.
+    answer: str | None = None
+    answer_end: str = "$^"
     # Versions whose screens were looked at.
     verified: list[str] = []
     rule: list[ScreenRule] = []
@@ -93,6 +100,23 @@ class ScreenSheet(msgspec.Struct, forbid_unknown_fields=True, frozen=True, dict=
         if self._beside is not None:
             text = self._beside.sub("", text)
         return "" if self._hint is not None and self._hint.match(text) else text
+
+    @cached_property
+    def _answer(self) -> re.Pattern[str] | None:
+        return None if self.answer is None else re.compile(self.answer, re.MULTILINE)
+
+    @cached_property
+    def _answer_end(self) -> re.Pattern[str]:
+        return re.compile(self.answer_end, re.MULTILINE)
+
+    def may_be_writing(self, regions: dict[Where, str]) -> bool:
+        """Whether an answer that looks finished may not be. A title is known to be the agent's own, and to tell, if
+        it names a part of the folder that is shown below the composer."""
+        turn = regions.get("turn", "")
+        if self._answer is None or self._answer.search(turn) is None or self._answer_end.search(turn) is not None:
+            return False
+        title = regions["title"]
+        return not title or title not in regions.get("below", "")
 
     def layout(self, capture: Capture) -> Layout:
         signs, bare_signs = tuple(self.signs), tuple(self.bare_signs)
