@@ -19,8 +19,8 @@ from agtmux.agents.screen.options import Choice, find_choice
 # whatever is left of the line that it was written over.
 _SHELL_PROMPT: Final = re.compile(
     r"(?:\([\w.-]+\) )?(?:"
-    r"\[?[\w.-]+@[\w.-]+[^$#%>]{0,120}[$#%>]|[~/][\w./~ -]{0,120}[$#%]|(?:ba|z|k|da)?sh[-\d.]*[$#%]|[$#%](?= ?$)|➜  \S"
-    r")(?: |$)|(?:zsh: )?(?:killed|terminated|suspended)\b|\[\d+\] ?[+-]? +(?:stopped|killed)",
+    r"\[?[\w.-]+@[\w.-]+[^$#%>]{0,120}[$#%>]|[~/][\w./~ -]{0,120}[$#%]|(?:ba|z|k|da)?sh[-\d.]*[$#%]|[$#%](?= ?$)"
+    r")(?: |$)|➜  \S|(?:zsh: )?(?:killed|terminated|suspended)\b|\[\d+\] ?[+-]? +(?:stopped|killed)",
     re.I,
 )
 
