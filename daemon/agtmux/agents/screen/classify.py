@@ -31,9 +31,11 @@ _NO: Final = re.compile(
     r"|.*\((?:esc|n)\b[^)]*\)$|\[[nq]\]",
     re.I,
 )
-# A menu of the user's own shows what is set, and is left with a key; a question takes an answer of one's own.
+# A menu of the user's own can be searched, or shows what is set and is left with a key. A question takes an answer of
+# one's own.
 _IS_SET: Final = re.compile(r"(?<![\[(])[✔✓](?![\])])|\((?:current|active)\)")
 _LEAVE: Final = re.compile(r"\besc\b", re.I)
+_SEARCHED: Final = re.compile(r"^(?:Type to (?:search|filter)|Search\b|⌕|🔍)", re.MULTILINE)
 _OWN_ANSWER: Final = re.compile(
     r"(?:\[.\] )?(?:type something|other\b|chat about|enter a custom|none of the above)", re.I
 )
@@ -133,7 +135,7 @@ def _chosen(layout: Layout, choice: Choice, sheet: ScreenSheet, regions: dict[Wh
         state, reason, kind = State.WAITING_APPROVAL, "dialog", None
     elif all(not option.is_selected for option in choice.options):
         return _nothing()
-    elif _is_menu(choice, regions.get("hints", "")):
+    elif _is_menu(choice, regions):
         return Seen(State.UNKNOWN, "overlay", Confidence.MEDIUM, choice.labels[:4], is_overlay=True)
     else:
         state, reason, kind = State.WAITING_INPUT, "question", None
@@ -144,9 +146,11 @@ def _chosen(layout: Layout, choice: Choice, sheet: ScreenSheet, regions: dict[Wh
     return Seen(state, reason, Confidence.HIGH, (heading.question, *choice.labels[:4]), asked(kind, heading, choice))
 
 
-def _is_menu(choice: Choice, hints: str) -> bool:
-    """Whether it is a list that the user has opened, known without its heading."""
-    if _LEAVE.search(hints) is None or any(_OWN_ANSWER.match(label) for label in choice.labels):
+def _is_menu(choice: Choice, regions: dict[Where, str]) -> bool:
+    """Whether it is a list that the user has opened, known without what it is called."""
+    if _SEARCHED.search(regions["heading"]):
+        return True
+    if _LEAVE.search(regions["hints"]) is None or any(_OWN_ANSWER.match(label) for label in choice.labels):
         return False
     return any(_IS_SET.search(label) for label in choice.labels)
 
