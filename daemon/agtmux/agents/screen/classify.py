@@ -31,11 +31,12 @@ _NO: Final = re.compile(
     r"|.*\((?:esc|n)\b[^)]*\)$|\[[nq]\]",
     re.I,
 )
-# A menu of the user's own can be searched, or shows what is set and is left with a key. A question takes an answer of
-# one's own.
+# From a menu of the user's own one goes back; it can be searched, or shows what is set and is left with a key. A
+# question takes an answer of one's own.
 _IS_SET: Final = re.compile(r"(?<![\[(])[✔✓](?![\])])|\((?:current|active)\)")
 _LEAVE: Final = re.compile(r"\besc\b", re.I)
 _SEARCHED: Final = re.compile(r"^(?:Type to (?:search|filter)|Search\b|⌕|🔍)", re.MULTILINE)
+_GO_BACK: Final = re.compile(r"\besc (?:to )?(?:go )?(?:back|exit|close)\b", re.I)
 _OWN_ANSWER: Final = re.compile(
     r"(?:\[.\] )?(?:type something|other\b|chat about|enter a custom|none of the above)", re.I
 )
@@ -133,7 +134,7 @@ def _chosen(layout: Layout, choice: Choice, sheet: ScreenSheet, regions: dict[Wh
         kind = found[0].kind
     elif is_yes_or_no:
         state, reason, kind = State.WAITING_APPROVAL, "dialog", None
-    elif all(not option.is_selected for option in choice.options):
+    elif not choice.is_marked and not _takes_answer(choice):
         return _nothing()
     elif _is_menu(choice, regions):
         return Seen(State.UNKNOWN, "overlay", Confidence.MEDIUM, choice.labels[:4], is_overlay=True)
@@ -146,11 +147,15 @@ def _chosen(layout: Layout, choice: Choice, sheet: ScreenSheet, regions: dict[Wh
     return Seen(state, reason, Confidence.HIGH, (heading.question, *choice.labels[:4]), asked(kind, heading, choice))
 
 
+def _takes_answer(choice: Choice) -> bool:
+    return any(_OWN_ANSWER.match(label) for label in choice.labels)
+
+
 def _is_menu(choice: Choice, regions: dict[Where, str]) -> bool:
     """Whether it is a list that the user has opened, known without what it is called."""
-    if _SEARCHED.search(regions["heading"]):
+    if _SEARCHED.search(regions["heading"]) or _GO_BACK.search(regions["hints"]):
         return True
-    if _LEAVE.search(regions["hints"]) is None or any(_OWN_ANSWER.match(label) for label in choice.labels):
+    if _LEAVE.search(regions["hints"]) is None or _takes_answer(choice):
         return False
     return any(_IS_SET.search(label) for label in choice.labels)
 

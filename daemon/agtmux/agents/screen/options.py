@@ -52,6 +52,10 @@ class Choice:
         return tuple(option.label for option in self.options)
 
     @property
+    def is_marked(self) -> bool:
+        return any(option.is_selected for option in self.options)
+
+    @property
     def rows(self) -> tuple[int, ...]:
         return tuple(option.line for option in self.options)
 
