@@ -16,6 +16,8 @@ OPTION: Final = re.compile(
     rf"(?P<selector>[{_SELECTORS}])?\s*[{_ARROWS}]?\s*(?P<number>\d{{1,2}})[.)](?P<label>\s+\S.*|[^\s\d.].*)"
 )
 _PLAIN_OPTION: Final = re.compile(rf"(?P<selector>[{_SELECTORS}])\s+(?P<label>\S.*)")
+_KEYS: Final = re.compile(r"\b(?:enter|esc|tab|space)\b|[↑↓⏎↵]", re.I)
+_ANSWER: Final = re.compile(r"(?:yes|no)\b", re.I)
 # Along the lines of a dialog that may have its options side by side.
 BAR: Final = "▌"
 _ROW: Final = re.compile(r"(?:Yes|Allow|Approve)\b.* {2,}(?:No|Deny|Cancel|Abort)\b", re.I)
@@ -98,7 +100,7 @@ def _plain(capture: Capture, wanted: re.Pattern[str] | None) -> tuple[Option, ..
     for at in range(capture.end - 1, max(capture.end - _NEAR_END, -1), -1):
         line = capture.lines[at]
         found = _PLAIN_OPTION.match(line.content)
-        if found is None or OPTION.match(line.content):
+        if found is None or OPTION.match(line.content) or (found["selector"] == "●" and not line.is_boxed):
             continue
         column = line.start + found.start("label")
         above = _siblings(capture, at, column, -1)
@@ -106,7 +108,13 @@ def _plain(capture: Capture, wanted: re.Pattern[str] | None) -> tuple[Option, ..
         if not above and not below:
             continue
         options = (*reversed(above), Option(at, found["label"].strip(), True), *below)
-        if wanted is None or sum(wanted.search(option.label) is not None for option in options) >= 2:
+        if wanted is None:
+            # A message that was sent looks the same if its first line is marked; below a list one is told of keys.
+            hints = " ".join(each.text for each in capture.lines[options[-1].line + 1 : capture.end])
+            is_list = bool(above) or _KEYS.search(hints) is not None or _ANSWER.match(found["label"]) is not None
+        else:
+            is_list = sum(wanted.search(option.label) is not None for option in options) >= 2
+        if is_list:
             return options
     return None
 

@@ -93,6 +93,14 @@ def test_a_menu_that_shows_what_is_set_and_is_left_with_escape_is_the_users_own(
     assert read("claude", *chosen, "", " Enter to select · Esc to cancel").state == "waiting_input"
 
 
+def test_a_message_that_was_sent_is_no_list_to_choose_from():
+    """Its first line has the sign, those below are further in, and a viewer hides the prompt."""
+    sent = ["❯ Print three labels for the parcels on the second shelf, one for each", "  of them, and stop"]
+    assert read("claude", *sent, "", "● Printed.").state == "unknown"
+    noted = ["● No instructions were found in this folder; run a command to make", "  some"]
+    assert read("copilot", *noted, "", "Esc to continue").state == "unknown"
+
+
 def test_a_narrow_pane_breaks_options_over_lines():
     lines = [
         "─" * 38,
