@@ -7,9 +7,9 @@ reads it knows less.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 _ESCAPE: Final = re.compile(
     r"\x1b\[([0-9;:]*)m|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-9;?]*[A-Za-z]|\x1b.|[\x0e\x0f]"
@@ -23,8 +23,7 @@ _DRAWN: Final = _HORIZONTAL | _CORNERS
 _LEAST_RULE: Final = 0.6
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(NamedTuple):
     bold: bool = False
     dim: bool = False
     italic: bool = False
@@ -80,13 +79,13 @@ class Line:
         return bool(seen) and all(getattr(look, is_so) for look in seen)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Capture:
     lines: tuple[Line, ...]
     # False for plain text, which tells dim from bright as little as reversed from not.
     has_looks: bool
 
-    @property
+    @cached_property
     def end(self) -> int:
         """The number of lines down to the last that is not blank."""
         return next((at + 1 for at in range(len(self.lines) - 1, -1, -1) if self.lines[at].text.strip()), 0)
@@ -96,20 +95,25 @@ def read_capture(text: str) -> Capture:
     lines: list[Line] = []
     look = PLAIN
     for raw in text.split("\n"):
-        chars: list[str] = []
+        if _ESCAPE.search(raw) is None:
+            line = raw.replace("\xa0", " ").rstrip()
+            lines.append(Line(line, (look,) * len(line)))
+            continue
+        pieces: list[str] = []
         looks: list[Look] = []
         position = 0
         for escape in _ESCAPE.finditer(raw):
-            piece = raw[position : escape.start()]
-            chars.append(piece)
-            looks.extend([look] * len(piece))
+            start = escape.start()
+            if start > position:
+                pieces.append(raw[position:start])
+                looks += [look] * (start - position)
             position = escape.end()
-            if escape.group(1) is not None:
-                look = _changed(look, escape.group(1))
-        piece = raw[position:]
-        chars.append(piece)
-        looks.extend([look] * len(piece))
-        line = "".join(chars).replace("\xa0", " ").rstrip()
+            parameters = escape[1]
+            if parameters is not None:
+                look = _changed(look, parameters)
+        pieces.append(raw[position:])
+        looks += [look] * (len(raw) - position)
+        line = "".join(pieces).replace("\xa0", " ").rstrip()
         lines.append(Line(line, tuple(looks[: len(line)])))
     return Capture(tuple(lines), "\x1b[" in text)
 
@@ -125,16 +129,16 @@ def _changed(look: Look, parameters: str) -> Look:
         if code == 0:
             look = PLAIN
         elif code in _FLAGS:
-            look = replace(look, **_FLAGS[code])
+            look = look._replace(**_FLAGS[code])
         elif code in (38, 48):
             size = 3 if codes[at : at + 1] == [2] else 1
             colour = ";".join(map(str, codes[at : at + 1 + size]))
             at += 1 + size
-            look = replace(look, foreground=colour) if code == 38 else replace(look, background=colour)
+            look = look._replace(foreground=colour) if code == 38 else look._replace(background=colour)
         elif 30 <= code <= 37 or 90 <= code <= 97 or code == 39:
-            look = replace(look, foreground="" if code == 39 else str(code))
+            look = look._replace(foreground="" if code == 39 else str(code))
         elif 40 <= code <= 47 or 100 <= code <= 107 or code == 49:
-            look = replace(look, background="" if code == 49 else str(code))
+            look = look._replace(background="" if code == 49 else str(code))
     return look
 
 

@@ -153,7 +153,8 @@ def _numbered(capture: Capture) -> Iterator[tuple[Option, ...]]:
     expected = 0
     for at in range(capture.end):
         line = capture.lines[at]
-        found = OPTION.match(line.content) if line.content[:8].strip() else None
+        head = line.content[:12]
+        found = OPTION.match(line.content) if "." in head or ")" in head else None
         if found is None:
             continue
         number = int(found["number"])
