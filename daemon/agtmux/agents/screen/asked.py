@@ -28,6 +28,7 @@ _COMMAND: Final = re.compile(r"(?:\$|Command:|Destination:|\? \w+ wants to \w+)\
 _CALL: Final = re.compile(r"\?\s+\w+\s+(?=\S)")
 # Cursor says behind a command in which folder.
 _FOLDER: Final = re.compile(r" in \.$")
+_UNLISTED: Final = re.compile(r"Not in (?:team )?allowlist: (?P<command>.*)")
 _DIFF: Final = re.compile(r"\W*\d+ *[-+]? |[-+] ")
 _BOX: Final = re.compile(r"^[│┃║] ?(.*?) *[│┃║]$")
 _DOTS: Final = "╌╍┄┅┈┉"
@@ -106,6 +107,9 @@ class Heading:
         body = lines[1:] if len(lines) > 1 and self.lines[0].is_rule else lines
         if body and not _DIFF.match(_unboxed(body[0].content)):
             return self._paragraph(body[0])
+        unlisted = next((each for text in self.texts if (each := _UNLISTED.match(text))), None)
+        if not body and unlisted is not None:
+            return unlisted["command"]
         changed = next((each for line in reversed(self.before) if (each := _CHANGED.match(line.content))), None)
         named = next(
             (text for text in self.texts if _NAMES_FILE.search(text) and not _DIFF.match(_unboxed(text))), None
