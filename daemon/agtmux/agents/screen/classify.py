@@ -35,7 +35,7 @@ _NO: Final = re.compile(
 # question takes an answer of one's own.
 _IS_SET: Final = re.compile(r"(?<![\[(])[✔✓](?![\])])|\((?:current|active)\)")
 _LEAVE: Final = re.compile(r"\besc\b", re.I)
-_SEARCHED: Final = re.compile(r"^(?:Type to (?:search|filter)|Search\b|⌕|🔍)", re.MULTILINE)
+_SEARCHED: Final = re.compile(r"\btype to\s+(?:search|filter)|^(?:search\b|⌕|🔍)", re.MULTILINE | re.I)
 _GO_BACK: Final = re.compile(r"\besc (?:to )?(?:go )?(?:back|exit|close)\b", re.I)
 _OWN_ANSWER: Final = re.compile(
     r"(?:\[.\] )?(?:type something|other\b|chat about|enter a custom|none of the above)", re.I
@@ -153,7 +153,7 @@ def _takes_answer(choice: Choice) -> bool:
 
 def _is_menu(choice: Choice, regions: dict[Where, str]) -> bool:
     """Whether it is a list that the user has opened, known without what it is called."""
-    if _SEARCHED.search(regions["heading"]) or _GO_BACK.search(regions["hints"]):
+    if _SEARCHED.search(regions["heading"] + "\n" + regions["hints"]) or _GO_BACK.search(regions["hints"]):
         return True
     if _LEAVE.search(regions["hints"]) is None or _takes_answer(choice):
         return False
