@@ -31,15 +31,16 @@ _NO: Final = re.compile(
     r"|.*\((?:esc|n)\b[^)]*\)$|\[[nq]\]",
     re.I,
 )
-# From a menu of the user's own one goes back; it can be searched, or shows what is set and is left with a key. A
-# question takes an answer of one's own.
-_IS_SET: Final = re.compile(r"(?<![\[(])[✔✓](?![\])])|\((?:current|active)\)")
-_LEAVE: Final = re.compile(r"\besc\b", re.I)
-_SEARCHED: Final = re.compile(r"\btype to\s+(?:search|filter)|^(?:search\b|⌕|🔍)", re.MULTILINE | re.I)
+# A menu of the user's own can be searched or shows what is set, and with a key one is back at the prompt.
+_LEAVE: Final = re.compile(r"\besc (?:to )?(?:go )?(?:cancel|back|exit|close|dismiss)\b", re.I)
 _GO_BACK: Final = re.compile(r"\besc (?:to )?(?:go )?(?:back|exit|close)\b", re.I)
+_SEARCHED: Final = re.compile(r"\btype to\s+(?:search|filter)|^(?:search\b|⌕|🔍)", re.MULTILINE | re.I)
+_IS_SET: Final = re.compile(r"(?<![\[(])[✔✓](?![\])])|\((?:current|active)\)")
+# A question takes an answer of one's own. To log in is not a matter of taste either.
 _OWN_ANSWER: Final = re.compile(
-    r"(?:\[.\] )?(?:type something|other\b|chat about|enter a custom|none of the above)", re.I
+    r"(?:\[.\] |[•◯○] )?(?:type something|other\b|chat about|enter a custom|(?:none|all) of the above)", re.I
 )
+_LOGIN: Final = re.compile(r"\b(?:log|sign)[ -]?in\b", re.I)
 _PLAN: Final = re.compile(r"\bplan\b", re.I)
 
 
@@ -136,7 +137,7 @@ def _chosen(layout: Layout, choice: Choice, sheet: ScreenSheet, regions: dict[Wh
         state, reason, kind = State.WAITING_APPROVAL, "dialog", None
     elif not choice.is_marked and not _takes_answer(choice):
         return _nothing()
-    elif _is_menu(choice, regions):
+    elif _is_menu(choice, heading, regions):
         return Seen(State.UNKNOWN, "overlay", Confidence.MEDIUM, choice.labels[:4], is_overlay=True)
     else:
         state, reason, kind = State.WAITING_INPUT, "question", None
@@ -151,13 +152,14 @@ def _takes_answer(choice: Choice) -> bool:
     return any(_OWN_ANSWER.match(label) for label in choice.labels)
 
 
-def _is_menu(choice: Choice, regions: dict[Where, str]) -> bool:
-    """Whether it is a list that the user has opened, known without what it is called."""
-    if _SEARCHED.search(regions["heading"] + "\n" + regions["hints"]) or _GO_BACK.search(regions["hints"]):
+def _is_menu(choice: Choice, heading: Heading, regions: dict[Where, str]) -> bool:
+    """Whether it is a list that the user has opened, whatever it is called."""
+    hints = regions["hints"].replace("\n", " ")
+    if _SEARCHED.search(regions["heading"] + "\n" + hints) or _GO_BACK.search(hints):
         return True
-    if _LEAVE.search(regions["hints"]) is None or _takes_answer(choice):
+    if _LEAVE.search(hints) is None or _takes_answer(choice) or _LOGIN.search(regions["heading"]):
         return False
-    return any(_IS_SET.search(label) for label in choice.labels)
+    return not heading.question.endswith("?") or any(_IS_SET.search(label) for label in choice.labels)
 
 
 def _is_faded(layout: Layout) -> bool:
