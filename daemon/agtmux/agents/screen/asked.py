@@ -22,6 +22,7 @@ _USUAL: Final = re.compile(
     r"|allow execution of:? '",
     re.I,
 )
+_LOGIN: Final = re.compile(r"\b(?:log|sign)[ -]?in\b", re.I)
 _NAMES_FILE: Final = re.compile(r"[\w-]\.\w{1,5}\b")
 _COMMAND: Final = re.compile(r"(?:\$|Command:|Destination:|\? \w+ wants to \w+)\s+(?=\S)")
 # Behind the name of a tool.
@@ -73,7 +74,8 @@ class Heading:
         last = next((at for at in rows if self.lines[at].content.endswith("?")), None)
         if last is None:
             texts = self.texts
-            return next((text for text in reversed(texts) if "? " in text[2:]), texts[0] if texts else "")
+            telling = [text for text in texts if "? " in text[2:]] or [text for text in texts if _LOGIN.search(text)]
+            return (telling or texts or [""])[0]
         first = last
         while first > 0 and _runs_on(self.lines[first - 1], self.lines[first]):
             first -= 1
