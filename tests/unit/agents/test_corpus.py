@@ -61,7 +61,7 @@ def test_what_a_waiting_agent_asks_is_told(judged):
 
 
 def test_it_is_told_by_what_it_is_about_and_with_its_options(judged):
-    """Labels have a part of the summary, and what options begin with. Where a low pane hides them, it cannot be told."""
+    """Labels have a part of the summary, and what options begin with. What a low pane hides cannot be told."""
     labelled = [each for each in judged if each.seen.asked is not None and each.case.label["attention"]]
     unnamed = [each for each in labelled if not _names(each)]
     assert len(unnamed) <= 0.05 * len(labelled), "\n".join(
