@@ -16,10 +16,10 @@ from agtmux.agents.screen.composer import Composer, find_composer, is_within_box
 from agtmux.agents.screen.options import Choice, find_choice
 
 # `user@host:~$`, `~/folder %`, `bash-5.2#`, `➜  folder`, or what a shell says of a program that has ended, with
-# whatever is left of the line that it was written over.
+# whatever is left of the line that it was written over. Status lines have shares in percent.
 _SHELL_PROMPT: Final = re.compile(
     r"(?:\([\w.-]+\) )?(?:"
-    r"\[?[\w.-]+@[\w.-]+[^$#%>]{0,120}[$#%>]|[~/][\w./~ -]{0,120}[$#%]|(?:ba|z|k|da)?sh[-\d.]*[$#%]|[$#%](?= ?$)"
+    r"\[?[\w.-]+@[\w.-]+[^$#%>]{0,120}(?<!\d)[$#%>]|[~/][\w./~ -]{0,120}(?<!\d)[$#%]|(?:ba|z|k|da)?sh[-\d.]*[$#%]|[$#%](?= ?$)"
     r")(?: |$)|➜  \S|(?:zsh: )?(?:killed|terminated|suspended)\b|\[\d+\] ?[+-]? +(?:stopped|killed)",
     re.I,
 )

@@ -81,6 +81,11 @@ def test_a_shell_in_the_foreground_decides_whatever_is_drawn():
     assert read("codex", *codex_dialog(), command="node", title="[ ! ] Action Required").state == WAITING
 
 
+def test_a_status_line_at_the_edge_is_no_shells_prompt():
+    for status in ("dev@host ~/parcels 42% of 200k", "~/parcels no sandbox 98% context left", "dev@host:~/parcels main"):
+        assert read("claude", *claude_prompt(below=(status,))).state == "idle"
+
+
 def test_a_draft_that_looks_like_a_shells_prompt_is_a_draft():
     assert read("claude", *claude_prompt("$ ls", "dev@host$ ls")).composer == "draft"
 
