@@ -23,6 +23,8 @@ _SHELL_PROMPT: Final = re.compile(
     r")(?: |$)|➜  \S|(?:zsh: )?(?:killed|terminated|suspended)\b|\[\d+\] ?[+-]? +(?:stopped|killed)",
     re.I,
 )
+# With what is left of the line before it and behind it.
+_KILLED: Final = re.compile(r".{0,3}(?:Killed|Terminated|Aborted|Segmentation fault)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,14 @@ def read_layout(
 
 
 def _shell_wrote(capture: Capture, start: int | None) -> bool:
-    """Whether a shell's prompt is at the edge of one of the lines from there on; without one, if it is the last."""
+    """Whether a shell's prompt is at the edge of one of the lines from there on; without one, if it is the last, or
+    comes after the word that the program was killed and nothing is typed at it."""
     lines = capture.lines[(capture.end - 1 if start is None else start) : capture.end]
-    return any(line.text[:1].strip() and _SHELL_PROMPT.match(line.text) is not None for line in lines)
+    if any(line.text[:1].strip() and _SHELL_PROMPT.match(line.text) is not None for line in lines):
+        return True
+    for at in range(1, capture.end):
+        if _KILLED.match(capture.lines[at - 1].text) is not None:
+            found = _SHELL_PROMPT.match(capture.lines[at].text)
+            if found is not None and capture.lines[at].text[found.end() :][:1] in ("", " "):
+                return True
+    return False
