@@ -65,7 +65,8 @@ def classify(text: str, sheet: ScreenSheet, *, title: str = "", command: str = "
         return Seen(State.UNKNOWN, "agent_gone", Confidence.HIGH, (f"the foreground is {command}",))
     capture = read_capture(text)
     seen = _read(sheet.layout(capture), sheet, title.strip())
-    return seen if capture.has_looks else replace(seen, confidence=seen.confidence.lowered())
+    is_sure = capture.has_looks and not sheet.is_described
+    return seen if is_sure else replace(seen, confidence=seen.confidence.lowered())
 
 
 def _read(layout: Layout, sheet: ScreenSheet, title: str) -> Seen:

@@ -75,6 +75,8 @@ class ScreenSheet(msgspec.Struct, forbid_unknown_fields=True, frozen=True, dict=
     # How an answer begins, if nothing but the title tells whether it is still being written; and how its end is told.
     answer: str | None = None
     answer_end: str = "$^"
+    # Known by descriptions alone: nothing is said with high confidence.
+    is_described: bool = False
     # Versions whose screens were looked at.
     verified: list[str] = []
     rule: list[ScreenRule] = []
