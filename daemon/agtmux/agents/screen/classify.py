@@ -134,7 +134,7 @@ def _chosen(layout: Layout, choice: Choice, sheet: ScreenSheet, regions: dict[Wh
     if found is not None:
         state, reason = State(found[0].says), found[0].reason_code
         kind = found[0].kind
-    elif is_yes_or_no:
+    elif is_yes_or_no and not _takes_answer(choice):
         state, reason, kind = State.WAITING_APPROVAL, "dialog", None
     elif not choice.is_marked and not _takes_answer(choice):
         return _nothing()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -14,6 +15,8 @@ _BOX_BOTTOMS: Final = "╰└┗"
 _SIDES: Final = "│┃║"
 _BLANKS: Final = _SIDES + " "
 _HALF_BLOCKS: Final = "▀▄"
+# What the keys do in a list that is all there is between two rules.
+_HINTS: Final = re.compile(r"(?:↑/↓|enter|esc|tab) .* · .*\b(?:enter|esc|cancel)\b", re.I)
 # What the key does that sends: whatever is above it, is typed.
 _SEND: Final = "⏎ send"
 # Below a composer there are hints, a status, a menu of commands; more than this is something else.
@@ -50,7 +53,7 @@ def find_composer(
         if framed is None and (sign not in bare_signs or not _is_bare_prompt(capture, at, bright)):
             continue
         frame, bottom = framed if framed is not None else (at, _bare_bottom(capture, at))
-        if capture.end - bottom > MOST_BELOW:
+        if capture.end - bottom > MOST_BELOW or any(_HINTS.match(each.content) for each in capture.lines[at:bottom]):
             continue
         begin = line.start + len(sign)
         is_boxed = capture.lines[frame].text.strip()[:1] in _BOX_TOPS

@@ -19,7 +19,8 @@ from agtmux.agents.screen.options import Choice, find_choice
 # whatever is left of the line that it was written over. Status lines have shares in percent.
 _SHELL_PROMPT: Final = re.compile(
     r"(?:\([\w.-]+\) )?(?:"
-    r"\[?[\w.-]+@[\w.-]+[^$#%>]{0,120}(?<!\d)[$#%>]|[~/][\w./~ -]{0,120}(?<!\d)[$#%]|(?:ba|z|k|da)?sh[-\d.]*[$#%]|[$#%](?= ?$)"
+    r"\[?[\w.-]+@[\w.-]+[^$#%>]{0,120}(?<!\d)[$#%>]|[~/][\w./~ -]{0,120}(?<!\d)[$#%]"
+    r"|(?:ba|z|k|da)?sh[-\d.]*[$#%]|[$#%](?= ?$)"
     r")(?: |$)|➜  \S|(?:zsh: )?(?:killed|terminated|suspended)\b|\[\d+\] ?[+-]? +(?:stopped|killed)",
     re.I,
 )

@@ -82,7 +82,11 @@ def test_a_shell_in_the_foreground_decides_whatever_is_drawn():
 
 
 def test_a_status_line_at_the_edge_is_no_shells_prompt():
-    for status in ("dev@host ~/parcels 42% of 200k", "~/parcels no sandbox 98% context left", "dev@host:~/parcels main"):
+    for status in (
+        "dev@host ~/parcels 42% of 200k",
+        "~/parcels no sandbox 98% context left",
+        "dev@host:~/parcels main",
+    ):
         assert read("claude", *claude_prompt(below=(status,))).state == "idle"
 
 
@@ -96,6 +100,24 @@ def test_a_menu_that_shows_what_is_set_and_is_left_with_escape_is_the_users_own(
     assert (seen.state, seen.is_overlay) == ("unknown", True)
     chosen = ["❯ 1. [✔] Red", "  2. [ ] Blue", "  3. Type something."]
     assert read("claude", *chosen, "", " Enter to select · Esc to cancel").state == "waiting_input"
+
+
+def test_a_list_between_two_rules_is_no_prompt():
+    lines = [
+        RULE,
+        " ❯ Red",
+        "   Blue",
+        "   Other (type your answer)",
+        "",
+        " ↑/↓ select · enter accept · esc cancel",
+        RULE,
+    ]
+    assert read("copilot", *lines).state == "waiting_input"
+
+
+def test_a_question_that_can_be_answered_with_yes_is_a_question():
+    lines = [RULE, " Copilot needs information.", " Print them?", "", " ❯ Yes", "   No", "   Other (type your answer)"]
+    assert read("copilot", *lines, "", " ↑/↓ select · enter accept · esc cancel", RULE).state == "waiting_input"
 
 
 def test_a_message_that_was_sent_is_no_list_to_choose_from():
