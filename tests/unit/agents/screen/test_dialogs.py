@@ -22,6 +22,9 @@ def test_a_dialog_whose_top_has_left_the_screen_waits():
 
 def test_a_dialog_whose_marked_option_has_left_the_screen_waits():
     assert read("claude", *claude_dialog()[-4:]).state == WAITING
+    left = [" │   2. Yes, allow always  │", " │   3. No, suggest changes (esc)  │", " ╰" + "─" * 25 + "╯"]
+    for agent in ("copilot", "gemini"):
+        assert read(agent, *left).state == WAITING
 
 
 def test_a_long_command_pushes_the_heading_off_the_screen():
