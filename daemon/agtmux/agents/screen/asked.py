@@ -101,8 +101,7 @@ class Heading:
             text = " ".join(text.strip() for text in boxed)
             # Arguments say little without the name of what they are for.
             return f"{self.texts[0]}: {text}" if text.startswith(("{", "}")) else text
-        lines = [line for line in self.lines if line.content and not line.is_rule and line.content not in question]
-        lines = [line for line in lines if not _ASIDES.match(line.content)]
+        lines = [line for line in self._without_asides() if line.content not in question]
         if lines and (found := _CALL.match(lines[0].content)) is not None:
             return lines[0].content[found.end() :]
         # The first is what the dialog is called, unless that has left the screen, or it is all there is.
@@ -117,6 +116,16 @@ class Heading:
             (text for text in self.texts if _NAMES_FILE.search(text) and not _DIFF.match(_unboxed(text))), None
         )
         return named or (changed["what"] if changed is not None else question)
+
+    def _without_asides(self) -> list[Line]:
+        """The lines with text in them; an aside goes on to a blank one."""
+        found: list[Line] = []
+        is_aside = False
+        for line in self.lines:
+            is_aside = not line.is_blank and not line.is_rule and (is_aside or _ASIDES.match(line.content) is not None)
+            if line.content and not line.is_rule and not is_aside:
+                found.append(line)
+        return found
 
     def _between(self) -> list[str]:
         """What stands between two dotted lines."""

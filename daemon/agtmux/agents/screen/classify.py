@@ -41,7 +41,8 @@ _OWN_ANSWER: Final = re.compile(
     r"(?:\[.\] |[•◯○] )?(?:type something|other\b|chat about|enter a custom|(?:none|all) of the above)", re.I
 )
 _LOGIN: Final = re.compile(r"\b(?:log|sign)[ -]?in\b", re.I)
-_PLAN: Final = re.compile(r"\bplan\b", re.I)
+# What a plan's dialog is called or asks, or an option to go on with it.
+_PLAN: Final = re.compile(r"ready to (?:code|build)|.*(?:\b(?:a|the|this)|.s) plan\b|.*\bkeep planning|exit plan", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +145,7 @@ def _chosen(layout: Layout, choice: Choice, sheet: ScreenSheet, regions: dict[Wh
         state, reason, kind = State.WAITING_INPUT, "question", None
     if kind is None:
         kind = "question" if state is State.WAITING_INPUT else "approval"
-        if kind == "approval" and any(_PLAN.search(line) for line in heading.texts[-3:]):
+        if kind == "approval" and any(_PLAN.match(text) for text in (*heading.texts, *choice.labels)):
             kind = "plan"
     return Seen(state, reason, Confidence.HIGH, (heading.question, *choice.labels[:4]), asked(kind, heading, choice))
 
