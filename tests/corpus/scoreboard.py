@@ -63,12 +63,16 @@ def cases() -> list[Case]:
     return found
 
 
+def without_looks(screen: str) -> str:
+    return _LOOKS.sub("", screen)
+
+
 def judge(found: list[Case], *, plain: bool = False) -> list[Judged]:
     """`plain` leaves out the colours, as a capture without -e does."""
     registry = Registry.load()
     judged = []
     for case in found:
-        screen = _LOOKS.sub("", case.screen) if plain else case.screen
+        screen = without_looks(case.screen) if plain else case.screen
         title, command = case.label["title"], case.label["command"]
         judged.append(Judged(case, registry.read_screen(case.agent, screen, title=title, command=command)))
     return judged

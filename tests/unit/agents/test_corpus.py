@@ -63,7 +63,7 @@ def test_what_a_waiting_agent_asks_is_told(judged):
 def test_it_is_told_by_what_it_is_about_and_with_its_options(judged):
     """Labels have a part of the summary, and what options begin with. What a low pane hides cannot be told."""
     labelled = [each for each in judged if each.seen.asked is not None and each.case.label["attention"]]
-    unnamed = [each for each in labelled if not _names(each)]
+    unnamed = [each for each in labelled if _shows(each) and not _names(each)]
     assert len(unnamed) <= 0.05 * len(labelled), "\n".join(
         f"{each.case}: {each.seen.asked.summary}" for each in unnamed
     )
@@ -90,6 +90,10 @@ def test_a_draft_is_told_from_an_empty_prompt(judged):
     taken = [each for each in empty if each.seen.composer == "draft"]
     # After an interrupt some agents put what was sent back into the prompt.
     assert [str(each.case) for each in taken if each.case.label["class"] != "stopped"] == []
+
+
+def _shows(each) -> bool:
+    return _squeezed(each.case.label["attention"]["summary"]) in _squeezed(scoreboard.without_looks(each.case.screen))
 
 
 def _names(each) -> bool:

@@ -24,7 +24,7 @@ _USUAL: Final = re.compile(
 )
 _LOGIN: Final = re.compile(r"\b(?:log|sign)[ -]?in\b", re.I)
 _NAMES_FILE: Final = re.compile(r"[\w-]\.\w{1,5}\b")
-_COMMAND: Final = re.compile(r"(?:\$|Command:|Destination:|\? \w+ wants to \w+)\s+(?=\S)")
+_COMMAND: Final = re.compile(r"(?:\$|└|Command:|Destination:|\? \w+ wants to \w+)\s+(?=\S)")
 # Behind the name of a tool.
 _CALL: Final = re.compile(r"\?\s+\w+\s+(?=\S)")
 # Cursor says behind a command in which folder.
@@ -36,7 +36,8 @@ _DOTS: Final = "╌╍┄┅┈┉"
 _CHECK: Final = re.compile(r"^(?:\[[ ✓✔xX*]\]|[•◯○◉☐☑☒]) +")
 # Where a change has no name in its dialog, what was said just before has it.
 _CHANGED: Final = re.compile(r"[•◦●✔] (?P<what>\w+ (?:\w+ )?\S*\.\w{1,5}\b.*)")
-_JUST_BEFORE: Final = 14
+_MOST_BEFORE: Final = 60
+_OF_EDITS: Final = re.compile(r"\b(?:edits?|changes?|patch)\b", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class Heading:
     @classmethod
     def of(cls, layout: Layout, choice: Choice) -> Heading:
         lines = layout.capture.lines
-        return cls(lines[choice.top : choice.options[0].line], lines[max(choice.top - _JUST_BEFORE, 0) : choice.top])
+        return cls(lines[choice.top : choice.options[0].line], lines[max(choice.top - _MOST_BEFORE, 0) : choice.top])
 
     @property
     def texts(self) -> list[str]:
@@ -111,11 +112,20 @@ class Heading:
         unlisted = next((each for text in self.texts if (each := _UNLISTED.match(text))), None)
         if not body and unlisted is not None:
             return unlisted["command"]
-        changed = next((each for line in reversed(self.before) if (each := _CHANGED.match(line.content))), None)
+        changed = next((each for text in self.changes if (each := _CHANGED.match(text))), None)
         named = next(
             (text for text in self.texts if _NAMES_FILE.search(text) and not _DIFF.match(_unboxed(text))), None
         )
         return named or (changed["what"] if changed is not None else question)
+
+    @property
+    def changes(self) -> list[str]:
+        """What is to be changed, where that was drawn before the dialog and not in it."""
+        if _OF_EDITS.search(self.question) is None or any(_DIFF.match(_unboxed(text)) for text in self.texts):
+            return []
+        before = [line.content for line in self.before if line.content]
+        first = next((at for at in range(len(before) - 1, -1, -1) if _CHANGED.match(before[at])), 0)
+        return before[first:]
 
     def _without_asides(self) -> list[Line]:
         """The lines with text in them; an aside goes on to a blank one."""
@@ -153,7 +163,7 @@ def asked(kind: str, heading: Heading, choice: Choice) -> Asked:
         "\n".join(heading.texts)[:_MOST_DETAIL],
         options,
         next((at for at, option in enumerate(choice.options) if option.is_selected), None),
-        fingerprint([*lasting, *options]),
+        fingerprint([*heading.changes, *lasting, *options]),
     )
 
 

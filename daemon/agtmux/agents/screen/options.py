@@ -21,6 +21,7 @@ _ANSWER: Final = re.compile(r"(?:yes|no)\b", re.I)
 # Along the lines of a dialog that may have its options side by side.
 BAR: Final = "▌"
 _ROW: Final = re.compile(r"(?:Yes|Allow|Approve)\b.* {2,}(?:No|Deny|Cancel|Abort)\b", re.I)
+_PROPOSALS: Final = ("? ", "• Proposed ")
 _FEW_BETWEEN: Final = 6
 _MOST_BETWEEN: Final = 30
 # Rows from the end in which a list without numbers is looked for.
@@ -190,8 +191,9 @@ def _top(capture: Capture, first: int, framed: bool) -> int:
     while top > 0 and capture.lines[top - 1].text.startswith(BAR):
         top -= 1
     if top < first:
-        # What it is about was said just above.
-        return next((up for up in range(top - 1, max(top - 8, -1), -1) if capture.lines[up].text.startswith("? ")), top)
+        # What it is about was said above.
+        said = range(top - 1, max(top - _MOST_ABOVE, -1), -1)
+        return next((up for up in said if capture.lines[up].text.startswith(_PROPOSALS)), top)
     has_text = False
     for up in range(first - 1, max(first - _MOST_ABOVE, 0) - 1, -1):
         line = capture.lines[up]

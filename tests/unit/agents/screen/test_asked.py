@@ -33,6 +33,28 @@ def test_another_command_has_another_name_also_if_it_differs_only_in_the_middle(
         assert one.summary.startswith("touch labels/parcel-000.txt")
 
 
+def test_a_command_above_the_bar_of_a_dialog_is_a_part_of_it():
+    bar = ["", "▌Allow command?", "▌", "▌ Yes   Always   No, provide feedback", "▌ Approve and run the command"]
+    names = set()
+    for command in ("touch a.txt", "touch b.txt"):
+        for proposal in ([f"? Codex wants to run {command}"], ["• Proposed Command", f"  └ {command}"]):
+            asked = read("codex", "▌ Make a label", "", *proposal, "", "It is outside", *bar).asked
+            assert asked.summary == command
+            names.add(asked.fingerprint)
+    assert len(names) == 4
+
+
+def test_a_change_that_was_drawn_before_its_dialog_is_a_part_of_it():
+    dialog = ["", "", "  Would you like to make the following edits?", "", "› 1. Yes, proceed (y)", "  2. No (esc)"]
+    one, two = (
+        ["› Change it", "", "• Edited label.py (+1 -1)", "    1 -weight = 1", f"    1 +weight = {n}"] for n in (2, 3)
+    )
+    asked = read("codex", *one, *dialog).asked
+    assert asked.summary.startswith("Edited label.py")
+    assert asked.fingerprint != read("codex", *two, *dialog).asked.fingerprint
+    assert asked.fingerprint == read("codex", "• More above", "", *one, *dialog).asked.fingerprint
+
+
 def test_one_line_says_what_a_yes_is_for():
     assert read("claude", *claude_dialog("touch label.txt")).asked.summary == "touch label.txt"
     assert read("codex", *codex_dialog("touch a.txt\n  b.txt")).asked.summary == "touch a.txt b.txt"
