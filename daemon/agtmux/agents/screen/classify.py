@@ -76,8 +76,9 @@ def _read(layout: Layout, sheet: ScreenSheet, title: str) -> Seen:
     regions = sheet.regions(layout, title)
     if layout.choice is not None:
         return _chosen(layout, layout.choice, sheet, regions)
-    for stage in _STAGES:
-        found = _first(sheet.rule, regions, stage)
+    shown: dict[Where, str] = {**regions, "title": ""}
+    for stage, with_title in _STAGES:
+        found = _first(sheet.rule, regions if with_title else shown, stage)
         if found is not None:
             return _told(layout, sheet, regions, *found)
         if "running" in stage and sheet.fades_when_busy and _is_faded(layout):
@@ -92,16 +93,17 @@ def _nothing() -> Seen:
     return Seen(State.UNKNOWN, Reason.UNSUPPORTED_SIGNAL, Confidence.LOW, ("nothing is known of this screen",))
 
 
-# Waiting comes first, as nothing is worse than to miss it; a prompt that tells of itself comes last.
-_STAGES: Final[tuple[frozenset[str], ...]] = (
-    frozenset({"waiting_approval", "waiting_input"}),
-    frozenset({"overlay"}),
-    frozenset({"running"}),
-    frozenset({"error"}),
-    frozenset({"idle"}),
+_WAITING: Final = frozenset({"waiting_approval", "waiting_input"})
+# What rules may say, in this order, and whether the title counts. Waiting comes first, as nothing is worse than to miss
+# it, but a viewer of the user's hides a dialog that only the title tells of. A prompt that tells of itself comes last.
+_STAGES: Final[tuple[tuple[frozenset[str], bool], ...]] = (
+    (_WAITING, False),
+    (frozenset({"overlay"}), False),
+    (_WAITING, True),
+    (frozenset({"running"}), True),
+    (frozenset({"error"}), True),
+    (frozenset({"idle"}), True),
 )
-
-
 _KINDS: Final = {"waiting_approval": "approval", "waiting_input": "question", "error": "error"}
 
 
@@ -124,7 +126,7 @@ def _told(layout: Layout, sheet: ScreenSheet, regions: dict[Where, str], rule: S
 
 def _chosen(layout: Layout, choice: Choice, sheet: ScreenSheet, regions: dict[Where, str]) -> Seen:
     rules = [rule for rule in sheet.rule if rule.where in ("heading", "options", "hints")]
-    found = _first(rules, regions, frozenset({"waiting_approval", "waiting_input", "overlay"}))
+    found = _first(rules, regions, _WAITING | {"overlay"})
     if found is not None and found[0].says == "overlay":
         return Seen(State.UNKNOWN, "overlay", Confidence.HIGH, (found[1],), is_overlay=True)
     heading = Heading.of(layout, choice)

@@ -97,6 +97,12 @@ def test_a_draft_that_looks_like_a_shells_prompt_is_a_draft():
     assert read("claude", *claude_prompt("$ ls", "dev@host$ ls")).composer == "draft"
 
 
+def test_a_viewer_over_a_dialog_hides_the_state_though_the_title_tells_it():
+    viewer = ["• Here is what I would do:", "─" * 72 + " 100% ─", " ↑/↓ to scroll   pgup/pgdn to page", " q to quit"]
+    assert read("codex", *viewer, title="[ ! ] Action Required").is_overlay
+    assert read("codex", "• Half a", title="[ ! ] Action Required").state == WAITING
+
+
 def test_a_menu_that_shows_what_is_set_and_is_left_with_escape_is_the_users_own():
     options = ["❯ 1. Default ✔", "  2. Sonnet", "  3. Haiku"]
     seen = read("claude", *options, "", " Enter to confirm · Esc to cancel")
