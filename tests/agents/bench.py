@@ -195,6 +195,11 @@ class AgentPane:
     def keys(self, *names: str) -> None:
         self.tmux("send-keys", *names)
 
+    def resize(self, width: int, height: int) -> None:
+        """Gives the pane another size; the agent draws anew, over what tmux has made of what was there."""
+        self.width, self.height = width, height
+        self.tmux("resize-window", "-x", str(width), "-y", str(height))
+
     # What the pane shows
 
     def screen(self, *, ansi: bool = False) -> str:

@@ -52,6 +52,9 @@ def prepare(stage: Stage) -> Launch:
         env["CLAUDE_CODE_MAX_RETRIES"] = "1"
     if "bypass" in wishes:
         return Launch(("--dangerously-skip-permissions",), env)
+    if tuple(map(int, stage.version.split("."))) < (1, 0, 30):
+        # It knew no modes then.
+        return Launch((), env)
     return Launch(("--permission-mode", "plan" if "plan" in wishes else "default"), env)
 
 

@@ -182,7 +182,7 @@ def is_dead(pane: AgentPane) -> bool:
 OUTSIDE = "/var/lib/labels.db"
 BASH = f"Make a label. do:bash{{{{touch {OUTSIDE}}}}}"
 LONG_COMMAND = "touch " + " ".join(f"/var/lib/labels/parcel-{number:03d}.txt" for number in range(1, 13))
-DIALOG = shows(r"1\. (Yes|Allow|Approve|Accept)")
+DIALOG = shows(r"1\. (Yes|Allow|Approve|Accept)|^▌Allow command")
 THINK = f"Think about labels. do:think{{{{{MINUTES}}}}}"
 STREAM = f"Tell me about labels. do:slow{{{{{MINUTES}}}}}"
 # Most versions have a busy line beside the text; those that write at once have none.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -14,10 +15,10 @@ from agents.model import responses
 NAME = "codex"
 PROTOCOLS = (responses,)
 
-# The newest model that a version knows: an older one brings up a dialog about newer ones. From 0.166 on the known
+# The newest model that a version knows: an older one brings up a dialog about newer ones. From 0.156 on the known
 # models want their tools in a form of their own, so there it is one that it does not know.
 _MODELS = (
-    ((0, 166), "gpt-5"),
+    ((0, 156), "gpt-5"),
     ((0, 128), "gpt-5.5"),
     ((0, 116), "gpt-5.4"),
     ((0, 98), "gpt-5.2-codex"),
@@ -103,9 +104,17 @@ def _settings(stage: Stage) -> str:
 
 
 def ready(pane: AgentPane) -> None:
-    pane.wait_until(lambda: has_prompt(pane), "a prompt", 2 * LIMIT)
+    pane.wait_until(lambda: has_prompt(pane) or offers_model(pane), "a prompt", 2 * LIMIT)
+    if offers_model(pane):
+        pane.keys("Down", "Enter")
+        pane.wait_until(lambda: has_prompt(pane), "a prompt", LIMIT)
     # The session begins a moment after its prompt is drawn; what is switched before then is switched back.
     pane.settle(1.5)
+
+
+def offers_model(pane: AgentPane) -> bool:
+    """Whether it asks first if a newer model should be used; the other option is to stay with that of the settings."""
+    return re.search(r"^\s+2\. Use existing model", pane.screen(), re.MULTILINE) is not None
 
 
 def has_prompt(pane: AgentPane) -> bool:

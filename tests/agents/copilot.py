@@ -387,7 +387,7 @@ SCENES = (
             press("BTab"),
             shows("(?i)plan"),
             say("Make a plan. do:plan{{Read the labels and print them}}"),
-            shows(r"1\. |(?i)accept|approve"),
+            shows(r"(?i)1\. |accept|approve"),
             rests,
         ),
         attention=Attention("plan", "", None),

@@ -4,6 +4,8 @@
 
 The agents get a network of their own with nothing but loopback in it, where the system allows that (Linux, root).
 
+With --then, each screen is taken again after the pane was given that size.
+
 Without --scene it records all scenes, without --version all versions that tests start. A screen is written only if the
 model server and the processes say, before and after it was taken, that the agent is where the scene wants it.
 """
@@ -35,6 +37,8 @@ from agents.scenes import Scene  # noqa: E402
 
 CORPUS = TESTS / "corpus"
 PATIENCE = 10.0
+# Agents wait for the end of a resize before they draw.
+REDRAW = 1.5
 CLONE_NEWNET = 0x40000000
 
 
@@ -42,9 +46,18 @@ class NotThere(Exception):
     """The agent did not come to the scene's state."""
 
 
-def record(agent: ModuleType, version: str, scene: Scene, width: int, height: int, corpus: Path = CORPUS) -> Path:
-    """Drives one agent to one scene and writes the case."""
+def record(
+    agent: ModuleType,
+    version: str,
+    scene: Scene,
+    width: int,
+    height: int,
+    corpus: Path = CORPUS,
+    then: tuple[int, int] | None = None,
+) -> Path:
+    """Drives one agent to one scene and writes the case, and another if its pane is resized then."""
     executable = install(agent.NAME, version)
+    folder = corpus / agent.NAME / version / f"{scene.name}-{width}x{height}"
     with AgentPane(agent, executable, version, width=width, height=height, wishes=scene.wishes) as pane:
         try:
             if scene.ready:
@@ -52,16 +65,18 @@ def record(agent: ModuleType, version: str, scene: Scene, width: int, height: in
             scene.drive(pane)
         except AssertionError as error:
             raise NotThere(str(error)) from error
-        taken = take(scene, pane)
-    folder = corpus / agent.NAME / version / f"{scene.name}-{width}x{height}"
-    write(folder, scene, taken)
+        write(folder, scene, take(scene, pane))
+        if then is not None:
+            pane.resize(*then)
+            time.sleep(REDRAW)
+            write(folder.with_name(f"{folder.name}-to-{then[0]}x{then[1]}"), scene, take(scene, pane))
     return folder
 
 
 def take(scene: Scene, pane: AgentPane) -> dict[str, Any]:
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
-        if scene.holds(pane):
+        if scene.holds(pane) and not pane.server.failures:
             taken = pane.snapshot()
             if scene.holds(pane):
                 return taken
@@ -91,6 +106,7 @@ def main() -> int:
     parser.add_argument("--agent", required=True)
     parser.add_argument("--version", action="append", help="again for more; all that tests start if not given")
     parser.add_argument("--size", action="append", help="as 80x24, again for more")
+    parser.add_argument("--then", help="as 60x20: resize, and take each again")
     parser.add_argument("--scene", action="append", help="a regular expression for names, again for more")
     parser.add_argument("--missing", action="store_true", help="only what is not there yet")
     parser.add_argument("--show", action="store_true", help="print each screen")
@@ -111,6 +127,7 @@ def main() -> int:
     if not cut_off():
         print("not cut off from the network: agents may look for more than the model server", flush=True)
     failed = 0
+    then = tuple(map(int, chosen.then.split("x"))) if chosen.then else None
     for version in versions:
         for size in chosen.size or ["80x24"]:
             width, height = map(int, size.split("x"))
@@ -120,7 +137,7 @@ def main() -> int:
                     continue
                 started = time.monotonic()
                 try:
-                    folder = record(agent, version, scene, width, height, chosen.corpus)
+                    folder = record(agent, version, scene, width, height, chosen.corpus, then)
                 except NotThere as error:
                     failed += 1
                     print(f"FAILED {name}: {error}", flush=True)

@@ -82,7 +82,8 @@ def test_every_state_is_on_show_soon_after_the_start(demo):
     assert len(panes) >= 7
     assert len({pane["identity"]["session_name"] for pane in panes}) == 2
     assert len({pane["identity"]["window_id"] for pane in panes}) > 2
-    assert [pane["reason_code"] for pane in panes if pane["state"] == State.UNKNOWN] == ["no_signal"]
+    reasons = [pane["reason_code"] for pane in panes if pane["state"] == State.UNKNOWN]
+    assert reasons in (["no_signal"], ["unsupported_signal"])
     for pane in panes:
         assert bool(pane["attention"]) is (pane["state"] in NEEDS_ACTION), pane
 

@@ -7,22 +7,23 @@ reads it knows less.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, Final, NamedTuple
 
 _ESCAPE: Final = re.compile(
     r"\x1b\[([0-9;:]*)m|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-9;?]*[A-Za-z]|\x1b.|[\x0e\x0f]"
 )
-_VERTICAL: Final = "│┃║▏▕▌|"
+# No `|`: people and commands type that one.
+_VERTICAL: Final = "│┃║▏▕▌"
 _HORIZONTAL: Final = frozenset("─━═╌╍┄┅┈┉▔▁▀▄⎯-")
 _CORNERS: Final = frozenset("╭╮╰╯┌┐└┘┏┓┗┛├┤┬┴┼")
+_DRAWN: Final = _HORIZONTAL | _CORNERS
 # A rule may carry a label: `── some name ──`.
 _LEAST_RULE: Final = 0.6
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(NamedTuple):
     bold: bool = False
     dim: bool = False
     italic: bool = False
@@ -35,17 +36,17 @@ class Look:
 PLAIN: Final = Look()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Line:
     text: str
     looks: tuple[Look, ...]
 
-    @property
+    @cached_property
     def content(self) -> str:
         """Without what frames it: the sides of a box, a scroll bar, spaces."""
         return self.text.strip().strip(_VERTICAL).strip()
 
-    @property
+    @cached_property
     def start(self) -> int:
         """Where the content begins."""
         content = self.content
@@ -55,14 +56,13 @@ class Line:
     def is_blank(self) -> bool:
         return not self.content
 
-    @property
+    @cached_property
     def is_rule(self) -> bool:
         """A line that is drawn across, or the top or bottom of a box."""
-        drawn = self.text.strip().strip(_VERTICAL).strip()
-        if len(drawn) < 10:
+        drawn = self.content
+        if len(drawn) < 10 or drawn[0] not in _DRAWN:
             return False
-        dashes = sum(char in _HORIZONTAL or char in _CORNERS for char in drawn)
-        return dashes >= _LEAST_RULE * len(drawn) and drawn[0] in _HORIZONTAL | _CORNERS
+        return sum(char in _DRAWN for char in drawn) >= _LEAST_RULE * len(drawn)
 
     @property
     def is_boxed(self) -> bool:
@@ -79,13 +79,13 @@ class Line:
         return bool(seen) and all(getattr(look, is_so) for look in seen)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Capture:
     lines: tuple[Line, ...]
     # False for plain text, which tells dim from bright as little as reversed from not.
     has_looks: bool
 
-    @property
+    @cached_property
     def end(self) -> int:
         """The number of lines down to the last that is not blank."""
         return next((at + 1 for at in range(len(self.lines) - 1, -1, -1) if self.lines[at].text.strip()), 0)
@@ -95,28 +95,31 @@ def read_capture(text: str) -> Capture:
     lines: list[Line] = []
     look = PLAIN
     for raw in text.split("\n"):
-        chars: list[str] = []
+        if _ESCAPE.search(raw) is None:
+            line = raw.replace("\xa0", " ").rstrip()
+            lines.append(Line(line, (look,) * len(line)))
+            continue
+        pieces: list[str] = []
         looks: list[Look] = []
         position = 0
         for escape in _ESCAPE.finditer(raw):
-            piece = raw[position : escape.start()]
-            chars.append(piece)
-            looks.extend([look] * len(piece))
+            start = escape.start()
+            if start > position:
+                pieces.append(raw[position:start])
+                looks += [look] * (start - position)
             position = escape.end()
-            if escape.group(1) is not None:
-                look = _changed(look, escape.group(1))
-        piece = raw[position:]
-        chars.append(piece)
-        looks.extend([look] * len(piece))
-        line = "".join(chars).replace("\xa0", " ").rstrip()
+            parameters = escape[1]
+            if parameters is not None:
+                look = _changed(look, parameters)
+        pieces.append(raw[position:])
+        looks += [look] * (len(raw) - position)
+        line = "".join(pieces).replace("\xa0", " ").rstrip()
         lines.append(Line(line, tuple(looks[: len(line)])))
     return Capture(tuple(lines), "\x1b[" in text)
 
 
-def plain_capture(lines: Iterable[str]) -> Capture:
-    return read_capture("\n".join(lines))
-
-
+# A screen has few looks, and writes each of them often.
+@lru_cache(maxsize=4096)
 def _changed(look: Look, parameters: str) -> Look:
     codes = [int(code) if code.isdigit() else 0 for code in re.split(r"[;:]", parameters)] if parameters else [0]
     at = 0
@@ -126,16 +129,16 @@ def _changed(look: Look, parameters: str) -> Look:
         if code == 0:
             look = PLAIN
         elif code in _FLAGS:
-            look = replace(look, **_FLAGS[code])
+            look = look._replace(**_FLAGS[code])
         elif code in (38, 48):
             size = 3 if codes[at : at + 1] == [2] else 1
             colour = ";".join(map(str, codes[at : at + 1 + size]))
             at += 1 + size
-            look = replace(look, foreground=colour) if code == 38 else replace(look, background=colour)
+            look = look._replace(foreground=colour) if code == 38 else look._replace(background=colour)
         elif 30 <= code <= 37 or 90 <= code <= 97 or code == 39:
-            look = replace(look, foreground="" if code == 39 else str(code))
+            look = look._replace(foreground="" if code == 39 else str(code))
         elif 40 <= code <= 47 or 100 <= code <= 107 or code == 49:
-            look = replace(look, background="" if code == 49 else str(code))
+            look = look._replace(background="" if code == 49 else str(code))
     return look
 
 

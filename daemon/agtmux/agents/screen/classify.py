@@ -6,40 +6,43 @@ works, then what went wrong, then the prompt. A screen that fits nothing says no
 
 from __future__ import annotations
 
-import hashlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from agtmux.agents.screen.asked import Asked, Heading, asked, told
 from agtmux.agents.screen.capture import read_capture
-from agtmux.agents.screen.layout import Choice, Layout, is_faint, read_layout
+from agtmux.agents.screen.composer import is_faint
+from agtmux.agents.screen.layout import Layout
+from agtmux.agents.screen.options import Choice
 from agtmux.agents.screen.rules import ScreenRule, ScreenSheet, Where
 from agtmux.domain.states import Confidence, Reason, State
 
 # A pane whose foreground is a shell shows what its agent left behind.
 _SHELLS: Final = re.compile(r"-?(?:ba|z|da|a|k|mk|tc|c|fi|nu|pw)?sh|-?(?:nu|xonsh|elvish|login)")
+# Words, or the key that answers for it.
 _YES: Final = re.compile(
-    r"(?:yes|allow|approve|accept|proceed|run\b|trust|continue|ok\b|apply|always|enable|use\b)", re.I
+    r"(?:yes|allow|approve|accept|proceed|run\b|trust|continue|ok\b|apply|always|enable|use\b)|.*\(y\)|\[[ay]\]", re.I
 )
 # The rest of the list may be cut off by the end of the screen.
 _SURELY_YES: Final = re.compile(r"yes\b", re.I)
 _NO: Final = re.compile(
-    r"(?:no\b|deny|reject|don.t|do not|skip|cancel|exit|decline|stop|quit|keep|modify|edit|tell|continue without)", re.I
+    r"(?:no\b|deny|reject|don.t|do not|skip|cancel|exit|decline|stop|quit|keep|modify|edit|tell|continue without)"
+    r"|.*\((?:esc|n)\b[^)]*\)$|\[[nq]\]",
+    re.I,
 )
-_ASIDES: Final = ("Tip:", "Reason:", "Environment:")
-_PLAN: Final = re.compile(r"\bplan\b", re.I)
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    kind: str
-    summary: str
-    detail: str
-    options: tuple[str, ...]
-    # Which option Enter would take, from 0.
-    selected: int | None
-    # The same dialog has the same one, whichever option is marked.
-    fingerprint: str
+# A menu of the user's own can be searched or shows what is set, and with a key one is back at the prompt.
+_LEAVE: Final = re.compile(r"\besc (?:to )?(?:go )?(?:cancel|back|exit|close|dismiss)\b", re.I)
+_GO_BACK: Final = re.compile(r"\besc (?:to )?(?:go )?(?:back|exit|close)\b", re.I)
+_SEARCHED: Final = re.compile(r"\btype to\s+(?:search|filter)|^(?:search\b|⌕|🔍)", re.MULTILINE | re.I)
+_IS_SET: Final = re.compile(r"(?<![\[(])[✔✓](?![\])])|\((?:current|active)\)")
+# A question takes an answer of one's own. To log in is not a matter of taste either.
+_OWN_ANSWER: Final = re.compile(
+    r"(?:\[.\] |[•◯○] )?(?:type something|other\b|chat about|enter a custom|(?:none|all) of the above)", re.I
+)
+_LOGIN: Final = re.compile(r"\b(?:log|sign)[ -]?in\b", re.I)
+# What a plan's dialog is called or asks, or an option to go on with it.
+_PLAN: Final = re.compile(r"ready to (?:code|build)|.*(?:\b(?:a|the|this)|.s) plan\b|.*\bkeep planning|exit plan", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,29 +65,46 @@ def classify(text: str, sheet: ScreenSheet, *, title: str = "", command: str = "
     if command and _SHELLS.fullmatch(command):
         return Seen(State.UNKNOWN, "agent_gone", Confidence.HIGH, (f"the foreground is {command}",))
     capture = read_capture(text)
-    layout = read_layout(capture, tuple(sheet.signs), tuple(sheet.bare_signs))
-    regions = sheet.regions(layout, title.strip())
+    seen = _read(sheet.layout(capture), sheet, title.strip())
+    is_sure = capture.has_looks and not sheet.is_described
+    return seen if is_sure else replace(seen, confidence=seen.confidence.lowered())
+
+
+def _read(layout: Layout, sheet: ScreenSheet, title: str) -> Seen:
+    if layout.is_left_behind:
+        return Seen(State.UNKNOWN, "agent_gone", Confidence.MEDIUM, ("a shell's prompt is below",))
+    regions = sheet.regions(layout, title)
     if layout.choice is not None:
         return _chosen(layout, layout.choice, sheet, regions)
-    for stage in _STAGES:
-        found = _first(sheet.rule, regions, stage)
+    shown: dict[Where, str] = {**regions, "title": ""}
+    for stage, with_title in _STAGES:
+        found = _first(sheet.rule, regions if with_title else shown, stage)
         if found is not None:
-            return _told(layout, *found)
+            return _told(layout, sheet, regions, *found)
         if "running" in stage and sheet.fades_when_busy and _is_faded(layout):
-            return Seen(State.RUNNING, "faded_prompt", Confidence.HIGH, _prompt(layout), **_typed(layout))
+            return Seen(State.RUNNING, "faded_prompt", Confidence.HIGH, _prompt(layout), **_typed(layout, sheet))
     if layout.composer is not None:
-        return Seen(State.IDLE, "prompt", Confidence.HIGH, _prompt(layout), **_typed(layout))
+        confidence = Confidence.LOW if sheet.may_be_writing(regions) else Confidence.HIGH
+        return Seen(State.IDLE, "prompt", confidence, _prompt(layout), **_typed(layout, sheet))
+    return _nothing()
+
+
+def _nothing() -> Seen:
     return Seen(State.UNKNOWN, Reason.UNSUPPORTED_SIGNAL, Confidence.LOW, ("nothing is known of this screen",))
 
 
-# Waiting comes first, as nothing is worse than to miss it; a prompt that tells of itself comes last.
-_STAGES: Final[tuple[frozenset[str], ...]] = (
-    frozenset({"waiting_approval", "waiting_input"}),
-    frozenset({"overlay"}),
-    frozenset({"running"}),
-    frozenset({"error"}),
-    frozenset({"idle"}),
+_WAITING: Final = frozenset({"waiting_approval", "waiting_input"})
+# What rules may say, in this order, and whether the title counts. Waiting comes first, as nothing is worse than to miss
+# it, but a viewer of the user's hides a dialog that only the title tells of. A prompt that tells of itself comes last.
+_STAGES: Final[tuple[tuple[frozenset[str], bool], ...]] = (
+    (_WAITING, False),
+    (frozenset({"overlay"}), False),
+    (_WAITING, True),
+    (frozenset({"running"}), True),
+    (frozenset({"error"}), True),
+    (frozenset({"idle"}), True),
 )
+_KINDS: Final = {"waiting_approval": "approval", "waiting_input": "question", "error": "error"}
 
 
 def _first(rules: list[ScreenRule], regions: dict[Where, str], says: frozenset[str]) -> tuple[ScreenRule, str] | None:
@@ -96,23 +116,20 @@ def _first(rules: list[ScreenRule], regions: dict[Where, str], says: frozenset[s
     return None
 
 
-def _told(layout: Layout, rule: ScreenRule, line: str) -> Seen:
+def _told(layout: Layout, sheet: ScreenSheet, regions: dict[Where, str], rule: ScreenRule, line: str) -> Seen:
     if rule.says == "overlay":
         return Seen(State.UNKNOWN, "overlay", Confidence.HIGH, (line,), is_overlay=True)
-    asked = None
-    if rule.says in ("waiting_approval", "waiting_input") or rule.says == "error":
-        kind = rule.kind or {"waiting_approval": "approval", "waiting_input": "question"}.get(rule.says, "error")
-        asked = Asked(kind, line[:200], "", (), None, _fingerprint([line]))
-    return Seen(State(rule.says), rule.reason_code, Confidence.HIGH, (line,), asked, **_typed(layout))
+    kind = rule.kind or _KINDS.get(rule.says)
+    wanted = None if kind is None else told(kind, line, regions["live"], layout.above)
+    return Seen(State(rule.says), rule.reason_code, Confidence.HIGH, (line,), wanted, **_typed(layout, sheet))
 
 
 def _chosen(layout: Layout, choice: Choice, sheet: ScreenSheet, regions: dict[Where, str]) -> Seen:
     rules = [rule for rule in sheet.rule if rule.where in ("heading", "options", "hints")]
-    found = _first(rules, regions, frozenset({"waiting_approval", "waiting_input", "overlay"}))
+    found = _first(rules, regions, _WAITING | {"overlay"})
     if found is not None and found[0].says == "overlay":
         return Seen(State.UNKNOWN, "overlay", Confidence.HIGH, (found[1],), is_overlay=True)
-    heading = [line.content for line in layout.lines(choice.top, choice.options[0].line) if not line.is_rule]
-    heading = [line for line in heading if line]
+    heading = Heading.of(layout, choice)
     is_yes_or_no = _SURELY_YES.match(choice.labels[0]) is not None or (
         (_YES.match(choice.labels[0]) or _NO.match(choice.labels[0])) is not None
         and any(_NO.match(label) for label in choice.labels)
@@ -120,37 +137,33 @@ def _chosen(layout: Layout, choice: Choice, sheet: ScreenSheet, regions: dict[Wh
     if found is not None:
         state, reason = State(found[0].says), found[0].reason_code
         kind = found[0].kind
-    elif is_yes_or_no:
+    elif is_yes_or_no and not _takes_answer(choice):
         state, reason, kind = State.WAITING_APPROVAL, "dialog", None
+    elif not choice.is_marked and not _takes_answer(choice):
+        return _nothing()
+    elif _is_menu(choice, heading, regions):
+        return Seen(State.UNKNOWN, "overlay", Confidence.MEDIUM, choice.labels[:4], is_overlay=True)
     else:
         state, reason, kind = State.WAITING_INPUT, "question", None
     if kind is None:
         kind = "question" if state is State.WAITING_INPUT else "approval"
-        if kind == "approval" and any(_PLAN.search(line) for line in heading[-3:]):
+        if kind == "approval" and any(_PLAN.match(text) for text in (*heading.texts, *choice.labels)):
             kind = "plan"
-    question, body = _question(heading)
-    selected = next((at for at, option in enumerate(choice.options) if option.is_selected), None)
-    asked = Asked(
-        kind,
-        (body[0] if kind == "approval" and body else question)[:200],
-        "\n".join(heading)[:2_000],
-        choice.labels,
-        selected,
-        _fingerprint([*heading, *choice.labels]),
-    )
-    evidence = (question, *choice.labels[:4])
-    return Seen(state, reason, Confidence.HIGH, evidence, asked)
+    return Seen(state, reason, Confidence.HIGH, (heading.question, *choice.labels[:4]), asked(kind, heading, choice))
 
 
-def _question(heading: list[str]) -> tuple[str, list[str]]:
-    """What is asked, and what it is about: the lines of a dialog above its options, without its name."""
-    if not heading:
-        return "", []
-    question = next((line for line in reversed(heading) if line.endswith("?")), heading[-1])
-    body = [
-        line for line in heading[1:] if line != question and not line.startswith(("Tip:", "Reason:", "Environment:"))
-    ]
-    return question, [line.removeprefix("$ ") for line in body]
+def _takes_answer(choice: Choice) -> bool:
+    return any(_OWN_ANSWER.match(label) for label in choice.labels)
+
+
+def _is_menu(choice: Choice, heading: Heading, regions: dict[Where, str]) -> bool:
+    """Whether it is a list that the user has opened, whatever it is called."""
+    hints = regions["hints"].replace("\n", " ")
+    if _SEARCHED.search(regions["heading"] + "\n" + hints) or _GO_BACK.search(hints):
+        return True
+    if _LEAVE.search(hints) is None or _takes_answer(choice) or _LOGIN.search(regions["heading"]):
+        return False
+    return not heading.question.endswith("?") or any(_IS_SET.search(label) for label in choice.labels)
 
 
 def _is_faded(layout: Layout) -> bool:
@@ -161,19 +174,16 @@ def _is_faded(layout: Layout) -> bool:
     return is_faint(line.look_at(line.start))
 
 
-def _typed(layout: Layout) -> dict[str, Any]:
+def _typed(layout: Layout, sheet: ScreenSheet) -> dict[str, Any]:
     composer = layout.composer
     if composer is None:
         return {}
-    if not composer.text:
+    text = sheet.typed(composer.text)
+    if not text:
         return {"composer": "empty"}
-    return {"composer": "suggestion"} if composer.is_placeholder else {"composer": "draft", "draft": composer.text}
+    return {"composer": "suggestion"} if composer.is_placeholder else {"composer": "draft", "draft": text}
 
 
 def _prompt(layout: Layout) -> tuple[str, ...]:
     composer = layout.composer
     return (layout.capture.lines[composer.top].text.strip(),) if composer is not None else ()
-
-
-def _fingerprint(lines: list[str]) -> str:
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]

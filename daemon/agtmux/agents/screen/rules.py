@@ -12,9 +12,10 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-from agtmux.agents.screen.layout import Layout
+from agtmux.agents.screen.capture import Capture
+from agtmux.agents.screen.layout import Layout, read_layout
 
-Where = Literal["title", "heading", "options", "hints", "above", "below", "turn", "live", "bottom"]
+Where = Literal["title", "heading", "options", "hints", "above", "last", "composer", "below", "turn", "live", "bottom"]
 Says = Literal["running", "waiting_approval", "waiting_input", "idle", "error", "overlay"]
 
 # A busy line has tips, a list of tasks or queued messages between itself and the composer.
@@ -31,6 +32,8 @@ class ScreenRule(msgspec.Struct, forbid_unknown_fields=True, frozen=True, dict=T
     reason_code: Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
     # The rule holds only if nothing in the same region matches this.
     unless: str | None = None
+    # Or if the pane is not known to have this many columns, for something that is missing where there is room for it.
+    room: int = 0
     kind: Literal["approval", "plan", "question", "error"] | None = None
 
     @cached_property
@@ -46,6 +49,8 @@ class ScreenRule(msgspec.Struct, forbid_unknown_fields=True, frozen=True, dict=T
         found = self._pattern.search(text)
         if found is None or (self._unless is not None and self._unless.search(text)):
             return None
+        if self.room and max(map(len, text.split("\n"))) < self.room:
+            return None
         start = text.rfind("\n", 0, found.start()) + 1
         end = text.find("\n", found.end())
         return text[start : end if end >= 0 else len(text)].strip()
@@ -56,10 +61,22 @@ class ScreenSheet(msgspec.Struct, forbid_unknown_fields=True, frozen=True, dict=
     signs: list[str] = []
     # The same without either.
     bare_signs: list[str] = []
+    # A bare sign is bold, and dim before what was sent earlier.
+    bright: bool = True
+    # What options without a number have, where they would look like lines that are typed.
+    plain_option: str | None = None
+    # What the agent itself writes into an empty composer, and what it writes beside anything that is in it.
+    hint: str | None = None
+    beside: str | None = None
     # How a message of the user's begins, once it was sent.
     user: str = r"^[>❯›] "
     # The prompt's sign is drawn faintly while a turn is under way, whatever else is shown.
     fades_when_busy: bool = False
+    # How an answer begins, if nothing but the title tells whether it is still being written; and how its end is told.
+    answer: str | None = None
+    answer_end: str = "$^"
+    # Known by descriptions alone: nothing is said with high confidence.
+    is_described: bool = False
     # Versions whose screens were looked at.
     verified: list[str] = []
     rule: list[ScreenRule] = []
@@ -67,6 +84,45 @@ class ScreenSheet(msgspec.Struct, forbid_unknown_fields=True, frozen=True, dict=
     @cached_property
     def _user(self) -> re.Pattern[str]:
         return re.compile(self.user)
+
+    @cached_property
+    def _plain_option(self) -> re.Pattern[str] | None:
+        return None if self.plain_option is None else re.compile(self.plain_option)
+
+    @cached_property
+    def _hint(self) -> re.Pattern[str] | None:
+        return None if self.hint is None else re.compile(self.hint)
+
+    @cached_property
+    def _beside(self) -> re.Pattern[str] | None:
+        return None if self.beside is None else re.compile(self.beside, re.MULTILINE)
+
+    def typed(self, text: str) -> str:
+        """What of the text in the composer is the user's."""
+        if self._beside is not None:
+            text = self._beside.sub("", text)
+        return "" if self._hint is not None and self._hint.match(text) else text
+
+    @cached_property
+    def _answer(self) -> re.Pattern[str] | None:
+        return None if self.answer is None else re.compile(self.answer, re.MULTILINE)
+
+    @cached_property
+    def _answer_end(self) -> re.Pattern[str]:
+        return re.compile(self.answer_end, re.MULTILINE)
+
+    def may_be_writing(self, regions: dict[Where, str]) -> bool:
+        """Whether an answer that looks finished may not be. A title is known to be the agent's own, and to tell, if
+        it names a part of the folder that is shown below the composer."""
+        turn = regions.get("turn", "")
+        if self._answer is None or self._answer.search(turn) is None or self._answer_end.search(turn) is not None:
+            return False
+        title = regions["title"]
+        return not title or title not in regions.get("below", "")
+
+    def layout(self, capture: Capture) -> Layout:
+        signs, bare_signs = tuple(self.signs), tuple(self.bare_signs)
+        return read_layout(capture, signs, bare_signs, bright=self.bright, plain_option=self._plain_option)
 
     def regions(self, layout: Layout, title: str) -> dict[Where, str]:
         """The places that rules speak of, as text; empty where the screen has none."""
@@ -87,6 +143,8 @@ class ScreenSheet(msgspec.Struct, forbid_unknown_fields=True, frozen=True, dict=
             # Blank lines do not count: an agent on the whole screen has many between its text and its prompt.
             above = [line for line in lines[: composer.frame] if line.strip()]
             regions["above"] = "\n".join(above[-_ABOVE:])
+            regions["composer"] = "\n".join(lines[composer.top : composer.bottom])
+            regions["last"] = "\n".join(_last_block(lines[: composer.frame]))
             regions["below"] = _joined(lines[composer.bottom :])
             regions["turn"] = "\n".join(lines[self._turn(lines, composer.frame) : composer.frame])
         return regions
@@ -94,6 +152,17 @@ class ScreenSheet(msgspec.Struct, forbid_unknown_fields=True, frozen=True, dict=
     def _turn(self, lines: list[str], end: int) -> int:
         """The line of the last message that was sent."""
         return next((at for at in range(end - 1, -1, -1) if self._user.match(lines[at])), 0)
+
+
+def _last_block(lines: list[str]) -> list[str]:
+    """The lines above the end, up to a blank one."""
+    end = len(lines)
+    while end and not lines[end - 1].strip():
+        end -= 1
+    start = end
+    while start and lines[start - 1].strip():
+        start -= 1
+    return lines[start:end]
 
 
 def _joined(lines: list[str]) -> str:

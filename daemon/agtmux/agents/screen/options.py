@@ -1,0 +1,211 @@
+"""A list to choose from: options with numbers, or without them in one column, one of them marked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from agtmux.agents.screen.capture import Capture, Line
+
+# What stands before the choice that Enter would take; arrows tell that the list goes on there.
+_SELECTORS: Final = "❯›>●▶▸→»◉➤"
+_ARROWS: Final = "↑↓▲▼"
+OPTION: Final = re.compile(
+    rf"(?P<selector>[{_SELECTORS}])?\s*[{_ARROWS}]?\s*(?P<number>\d{{1,2}})[.)](?P<label>\s+\S.*|[^\s\d.].*)"
+)
+_PLAIN_OPTION: Final = re.compile(rf"(?P<selector>[{_SELECTORS}])\s+(?P<label>\S.*)")
+_KEYS: Final = re.compile(r"\b(?:enter|esc|tab|space)\b|[↑↓⏎↵]", re.I)
+_ANSWER: Final = re.compile(r"(?:yes|no)\b", re.I)
+# Along the lines of a dialog that may have its options side by side.
+BAR: Final = "▌"
+_ROW: Final = re.compile(r"(?:Yes|Allow|Approve)\b.* {2,}(?:No|Deny|Cancel|Abort)\b", re.I)
+_PROPOSALS: Final = ("? ", "• Proposed ")
+_FEW_BETWEEN: Final = 6
+_MOST_BETWEEN: Final = 30
+# Rows from the end in which a list without numbers is looked for.
+_NEAR_END: Final = 18
+# Below a list there are hints, and what has its place at the bottom of the screen.
+_MOST_BELOW: Final = 14
+_MOST_LEFT: Final = 4
+# A dialog with a long command or a diff is that high.
+_MOST_ABOVE: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    line: int
+    label: str
+    is_selected: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A list to choose from, on the live part of the screen."""
+
+    options: tuple[Option, ...]
+    # Lines from the first that belongs to it to the one after the last.
+    top: int
+    bottom: int
+    is_numbered: bool
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(option.label for option in self.options)
+
+    @property
+    def is_marked(self) -> bool:
+        return any(option.is_selected for option in self.options)
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        return tuple(option.line for option in self.options)
+
+
+def find_choice(capture: Capture, framed: bool, plain_option: re.Pattern[str] | None) -> Choice | None:
+    """The lowest list with one choice marked. Dialogs that are `framed` have a rule above, others two blank lines.
+    Where typed lines look like options, an option without a number is known by `plain_option`."""
+    marked = [options for options in _numbered(capture) if any(option.is_selected for option in options)]
+    best = marked[-1] if marked else None
+    is_numbered = best is not None
+    plain = _plain(capture, plain_option)
+    if plain is not None and (best is None or plain[0].line > best[-1].line):
+        best, is_numbered = plain, False
+    row = _row(capture)
+    if row is not None and (best is None or row[0].line > best[-1].line):
+        best, is_numbered = row, False
+    if best is None:
+        best, is_numbered = _cut_off(capture), True
+    if best is None:
+        return None
+    below = capture.lines[best[-1].line + 1 : capture.end]
+    if sum(not line.is_blank for line in below) > _MOST_BELOW:
+        return None
+    return Choice(best, _top(capture, best[0].line, framed), capture.end, is_numbered)
+
+
+def _cut_off(capture: Capture) -> tuple[Option, ...] | None:
+    """What is left of a list whose marked option has left the screen: it is all that the screen shows."""
+    rows = [(at, found) for at in range(capture.end) if (found := OPTION.match(capture.lines[at].content)) is not None]
+    numbers = [int(found["number"]) for _, found in rows]
+    if len(rows) < 2 or numbers[0] == 1 or numbers != list(range(numbers[0], numbers[0] + len(rows))):
+        return None
+    if rows[0][0] > _MOST_LEFT or sum(not line.is_blank for line in capture.lines[rows[-1][0] + 1 :]) > _MOST_LEFT:
+        return None
+    return tuple(Option(at, found["label"].strip(), False) for at, found in rows)
+
+
+def _plain(capture: Capture, wanted: re.Pattern[str] | None) -> tuple[Option, ...] | None:
+    """Choices without numbers: one is marked, and others beside it begin in the same column."""
+    for at in range(capture.end - 1, max(capture.end - _NEAR_END, -1), -1):
+        line = capture.lines[at]
+        found = _PLAIN_OPTION.match(line.content)
+        if found is None or OPTION.match(line.content) or (found["selector"] == "●" and not line.is_boxed):
+            continue
+        column = line.start + found.start("label")
+        above = _siblings(capture, at, column, -1)
+        below = _siblings(capture, at, column, 1)
+        if not above and not below:
+            continue
+        options = (*reversed(above), Option(at, found["label"].strip(), True), *below)
+        if wanted is None:
+            # A message that was sent looks the same if its first line is marked; below a list one is told of keys.
+            hints = " ".join(each.text for each in capture.lines[options[-1].line + 1 : capture.end])
+            is_list = bool(above) or _KEYS.search(hints) is not None or _ANSWER.match(found["label"]) is not None
+        else:
+            is_list = sum(wanted.search(option.label) is not None for option in options) >= 2
+        if is_list:
+            return options
+    return None
+
+
+def has_row(line: Line) -> bool:
+    return line.text.startswith(BAR) and _ROW.match(line.content) is not None
+
+
+def _row(capture: Capture) -> tuple[Option, ...] | None:
+    """Choices side by side, behind a bar."""
+    for at in range(capture.end - 1, max(capture.end - _NEAR_END, -1), -1):
+        line = capture.lines[at]
+        if has_row(line):
+            labels = [label.strip() for label in re.split(r" {2,}", line.content)]
+            grounds = [line.look_at(line.text.find(label)).background for label in labels]
+            # The one that is marked has a ground of its own.
+            return tuple(Option(at, label, grounds.count(grounds[i]) == 1) for i, label in enumerate(labels))
+    return None
+
+
+def _siblings(capture: Capture, at: int, column: int, step: int) -> list[Option]:
+    found = []
+    while 0 <= (at := at + step) < capture.end:
+        line = capture.lines[at]
+        if line.is_blank or line.is_rule or line.start < column:
+            break
+        # What is further in describes the one above it.
+        if line.start <= column + 2:
+            found.append(Option(at, line.content, False))
+    return found
+
+
+def _numbered(capture: Capture) -> Iterator[tuple[Option, ...]]:
+    """Lists of two or more; one whose beginning has left the screen begins with what is left of it."""
+    options: list[Option] = []
+    expected = 0
+    for at in range(capture.end):
+        line = capture.lines[at]
+        head = line.content[:12]
+        found = OPTION.match(line.content) if "." in head or ")" in head else None
+        if found is None:
+            continue
+        number = int(found["number"])
+        begins = number == 1 or (not options and not expected and number < 10 and found["selector"] is not None)
+        if begins or number != expected or not _goes_on(capture, options[-1].line, at):
+            if len(options) >= 2:
+                yield tuple(options)
+            options = []
+            expected = number if begins else -1
+        if number == expected:
+            options.append(Option(at, found["label"].strip(), _is_selected(line, found)))
+            expected += 1
+    if len(options) >= 2:
+        yield tuple(options)
+
+
+def _goes_on(capture: Capture, last: int, at: int) -> bool:
+    """Whether what is between two options belongs to the first: further in than its number, and not too much."""
+    if at - last > _MOST_BETWEEN:
+        return False
+    edge = capture.lines[at].start
+    between = capture.lines[last + 1 : at]
+    return at - last <= _FEW_BETWEEN or all(each.is_blank or each.start > edge for each in between)
+
+
+def _is_selected(line: Line, found: re.Match[str]) -> bool:
+    return found["selector"] is not None or line.look_at(line.start).reverse
+
+
+def _top(capture: Capture, first: int, framed: bool) -> int:
+    """The first line of what the options are about."""
+    top = first
+    while top > 0 and capture.lines[top - 1].text.startswith(BAR):
+        top -= 1
+    if top < first:
+        # What it is about was said above.
+        said = range(top - 1, max(top - _MOST_ABOVE, -1), -1)
+        return next((up for up in said if capture.lines[up].text.startswith(_PROPOSALS)), top)
+    has_text = False
+    for up in range(first - 1, max(first - _MOST_ABOVE, 0) - 1, -1):
+        line = capture.lines[up]
+        if line.is_rule and not _is_inner_rule(line):
+            return up
+        if not framed and has_text and (line.text[:1].strip() or (line.is_blank and capture.lines[up - 1].is_blank)):
+            return top
+        if not line.is_blank:
+            has_text, top = True, up
+    return max(first - _MOST_ABOVE, 0) if framed else top
+
+
+def _is_inner_rule(line: Line) -> bool:
+    """A dotted line, or one within the sides of a box: it divides the dialog and does not begin it."""
+    return line.text.strip()[:1] in "╌╍┄┅┈┉│┃║"
