@@ -228,9 +228,12 @@ def test_each_version_and_whether_its_screens_are_known(home: Home) -> None:
 
 def test_a_version_that_cannot_be_told_and_a_screen_that_cannot_be_read(home: Home) -> None:
     running(home, "bin", "codex")
-    running(home, "bin", "cursor-agent")
+    running(home, "bin", "parrot")
+    folder = home.folder / "config" / "agents"
+    folder.mkdir(parents=True)
+    (folder / "parrot.toml").write_text('agent_type = "parrot"\nname = "Parrot"\nprocess.commands = ["parrot"]\n')
     home.start()
-    found = found_when(home, "screens_unread", agent="cursor")
+    found = found_when(home, "screens_unread", agent="parrot")
     unknown = found.find("version_unknown", agent="codex")
     assert unknown["level"] == "note"
     carry_out(home, unknown)
