@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 # Soon after something moved, then ever more seldom.
-SOONEST: Final = 0.5
+SOONEST: Final = 0.4
 _SLOWER: Final = 1.5
 # A person who has just started an agent, or answered one, is not left wondering.
 _LONGEST_WITH_AGENTS: Final = 1.0
