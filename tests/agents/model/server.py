@@ -37,6 +37,7 @@ class Exchange:
         # Whether this is the conversation itself, not a title or a count of tokens beside it.
         self.main = False
         self.open = True
+        self.ended = 0.0
         self.aborted = False
         self._handler = handler
         self._server = server
@@ -210,6 +211,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.model.failures.append(error)
             self.close_connection = True
         finally:
+            exchange.ended = time.monotonic()
             exchange.open = False
 
     def _read_body(self) -> bytes:
