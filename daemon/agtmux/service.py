@@ -7,6 +7,7 @@ import logging
 import os
 import time
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -38,6 +39,7 @@ from agtmux.observe.streams import Hub
 from agtmux.observe.submissions import Receipt
 from agtmux.observe.supervisor import Supervisor
 from agtmux.observe.world import World
+from agtmux.store.adapters import AdapterRow, note_adapters
 from agtmux.store.database import DATABASE_FILE, Database
 from agtmux.store.retention import Retention, forget
 
@@ -115,10 +117,17 @@ class Service:
             if await self._drain_spool():
                 await self._drain_spool()
             await self._reconciler.catch_up()
+            await note_adapters(self.database, self._adapters(), self.clock.now())
         except AgtmuxError as error:
             _log.warning("what happened meanwhile has to wait: %s", error.message)
         self._supervisor.spawn(self._reconciler.run, "reconciler")
         self._supervisor.spawn(self._housekeeping, "housekeeping")
+
+    def _adapters(self) -> list[AdapterRow]:
+        return [
+            AdapterRow(each.sheet.name, each.sheet.agent_type, each.contract_version, asdict(each.capabilities))
+            for each in self.registry.adapters
+        ]
 
     def end_waits(self) -> None:
         """Requests that last as long as the daemon does come to their end: streams with `reset`, hooks with nothing."""

@@ -53,3 +53,18 @@ def test_a_file_that_cannot_be_read_is_named(home: Home) -> None:
     done = home.run("daemon", "run")
     assert done.returncode == 2
     assert "bad.toml" in done.stderr
+
+
+def test_the_database_says_which_adapters_there_are(home: Home) -> None:
+    add(home)
+    home.end(home.start())
+    rows = home.query("SELECT agent_type, version, capabilities, enabled, updated_at FROM adapters")
+    adapters = {agent_type: (version, json.loads(able), enabled) for agent_type, version, able, enabled, _ in rows}
+    assert set(adapters) > {"parrot", "claude", "cursor"}
+    version, able, enabled = adapters["parrot"]
+    assert (version, enabled) == ("1.0", 1)
+    assert able["event_driven"] and able["polling_required"] and able["supports_waiting_input"]
+    (home.folder / "config" / "agents" / "parrot.toml").unlink()
+    home.end(home.start())
+    later = home.query("SELECT agent_type, version, capabilities, enabled, updated_at FROM adapters")
+    assert set(later) == {row for row in rows if row[0] != "parrot"}

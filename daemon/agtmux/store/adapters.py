@@ -1,0 +1,40 @@
+"""Which adapters this daemon has, for whoever reads the database."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from agtmux.domain.timestamps import Timestamp
+from agtmux.store.database import Database
+from agtmux.store.writer import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterRow:
+    adapter_name: str
+    agent_type: str
+    # Of the contract that it is made for.
+    version: str
+    capabilities: Mapping[str, bool]
+
+
+async def note_adapters(database: Database, adapters: Iterable[AdapterRow], now: Timestamp) -> None:
+    """These and no others; what has not changed is left as it is."""
+    rows = [
+        (each.adapter_name, each.agent_type, each.version, json.dumps(dict(each.capabilities))) for each in adapters
+    ]
+
+    def job(tx: Transaction) -> None:
+        known = set(tx.fetch("SELECT adapter_name, agent_type, version, capabilities FROM adapters"))
+        for name, *_ in known - set(rows):
+            tx.execute("DELETE FROM adapters WHERE adapter_name = ?", (name,))
+        for row in set(rows) - known:
+            tx.execute(
+                "INSERT INTO adapters (adapter_name, agent_type, version, capabilities, updated_at)"
+                " VALUES (?, ?, ?, ?, ?)",
+                (*row, now),
+            )
+
+    await database.writer.write(job)
