@@ -111,7 +111,9 @@ class Sightings:
             return sight
         if sight.glance != glance:
             latest = self._registry.poll(record.runtime.agent_type, glance)
-            if latest.meaning != sight.latest.meaning:
+            # A prompt that may be all there is to see of an answer, while something still moves above it.
+            is_moving = latest.seen.confidence is Confidence.LOW and sight.shown.seen.state is State.RUNNING
+            if latest.meaning != sight.latest.meaning or is_moving:
                 sight.latest_since = taken_at
             sight.latest, sight.glance = latest, glance
         self._accept(sight, taken_at)

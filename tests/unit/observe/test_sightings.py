@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import msgspec
 import pytest
 
 from agtmux.agents.adapter import SheetAdapter
+from agtmux.agents.contract import Glance
 from agtmux.agents.registry import Registry
 from agtmux.agents.sessions import Status
 from agtmux.agents.sheet import AgentSheet
+from agtmux.agents.witness import Reading
 from agtmux.domain.events import Event
 from agtmux.domain.panes import HOST
-from agtmux.domain.states import Health, Source, State
+from agtmux.domain.states import Confidence, Health, Source, State
 from agtmux.engine.apply import apply
 from agtmux.observe.files import Told
 from agtmux.observe.sightings import SECOND_LOOK, Sightings
@@ -48,6 +52,8 @@ reason_code = "menu"
 """
 REGISTRY = Registry([SheetAdapter(msgspec.toml.decode(SHEET, type=AgentSheet))])
 
+# A prompt of which the rules are not sure.
+STREAMING = "answer {}\n> "
 BUSY, PROMPT, FAILED, STOPPED = "busy\n> ", "hello\n> ", "failed\n> ", "stopped\n> "
 DIALOG, OTHER_DIALOG, MENU = "Do it?\n> 1. Yes\n  2. No", "Do that?\n> 1. Yes\n  2. No", "menu"
 
@@ -138,6 +144,19 @@ def test_a_turn_that_is_seen_to_end_is_completed_for_a_while(pane: Pane) -> None
     assert pane.look(PROMPT, after=100) == "completed/turn_ended"
     assert pane.look(PROMPT, after=25).startswith("idle/")
     assert pane.look(PROMPT, after=400).startswith("idle/")
+
+
+def test_an_answer_that_streams_over_a_plain_prompt_goes_on_while_it_moves(pane: Pane, monkeypatch) -> None:
+    def unsure(agent_type: str, glance: Glance) -> Reading:
+        reading = read(agent_type, glance)
+        return replace(reading, seen=replace(reading.seen, confidence=Confidence.LOW))
+
+    read = REGISTRY.poll
+    monkeypatch.setattr(REGISTRY, "poll", unsure)
+    pane.look(BUSY)
+    for number in range(20):
+        assert pane.look(STREAMING.format(number)) == "running/busy_line"
+    assert pane.look(STREAMING.format(19), after=SECOND_LOOK) == "completed/turn_ended"
 
 
 def test_a_turn_that_was_stopped_or_failed_is_not_completed(pane: Pane) -> None:
