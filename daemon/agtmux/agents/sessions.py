@@ -59,9 +59,11 @@ class SessionFiles(msgspec.Struct, forbid_unknown_fields=True, frozen=True, dict
         return re.compile(before + r"([1-9][0-9]{0,9})" + after)
 
     def owners(self, path: str, beside: Iterable[str]) -> frozenset[int]:
-        """The processes whose file it is."""
-        names = {PurePosixPath(path).name, *beside}
-        return frozenset(int(found[1]) for name in names if (found := self._owner.fullmatch(name)) is not None)
+        """The processes whose file it is: its own name says so, or else names beside it."""
+        own = self._owner.fullmatch(PurePosixPath(path).name)
+        if own is not None:
+            return frozenset({int(own[1])})
+        return frozenset(int(found[1]) for name in beside if (found := self._owner.fullmatch(name)) is not None)
 
     def read(self, text: str) -> Status | None:
         """None where it says nothing that is known; half-written files are read again when they are whole."""

@@ -31,26 +31,28 @@ class Files:
         self._registry = registry
         self._clock = clock
         # By path, the one that was heard of last at the end.
-        self._known: dict[str, tuple[frozenset[int], Told]] = {}
-        self._by_pid: dict[int, Told] = {}
+        self._known: dict[str, tuple[str, frozenset[int], Told]] = {}
+        self._by_process: dict[tuple[str, int], Told] = {}
 
     def hear(self, file: SessionFile) -> bool:
         """Whether that is news."""
         owners, status = self._read(file)
-        owned, before = self._known.get(file.path, (frozenset(), None))
+        _, owned, before = self._known.get(file.path, ("", frozenset(), None))
         if before is not None and (owned, before.status) == (owners, status):
             return False
         self._known.pop(file.path, None)
+        is_said = status is not None and bool(owners)
         if status is not None and owners:
-            self._known[file.path] = owners, Told(status, self._clock.now())
+            self._known[file.path] = file.name, owners, Told(status, self._clock.now())
             if len(self._known) > _MOST:
                 del self._known[next(iter(self._known))]
-        self._by_pid = {pid: told for owners, told in self._known.values() for pid in owners}
-        return before is not None or status is not None
+        self._by_process = {(agent, pid): told for agent, pids, told in self._known.values() for pid in pids}
+        return before is not None or is_said
 
-    def of(self, pids: Iterable[int]) -> Told | None:
-        """The latest that is said of any of these processes."""
-        found = [self._by_pid[pid] for pid in pids if pid in self._by_pid]
+    def of(self, agent_type: str, pids: Iterable[int]) -> Told | None:
+        """The latest that is said of any of these processes. Another agent's old file may name one that is used again."""
+        asked = ((agent_type, pid) for pid in pids)
+        found = [self._by_process[each] for each in asked if each in self._by_process]
         return max(found, key=lambda told: told.heard_at, default=None)
 
     def _read(self, file: SessionFile) -> tuple[frozenset[int], Status | None]:

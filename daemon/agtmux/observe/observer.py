@@ -183,8 +183,11 @@ class Observer:
 
     def _by_files(self) -> dict[PaneId, Told]:
         """What agents' files say of the panes they are in."""
-        seen = ((pane_id, row) for pane_id, (row, seen) in self._seen.items() if _has_agent(seen))
-        found = {PaneId(pane_id): self._files.of(process.pid for process in row.foreground) for pane_id, row in seen}
+        found = {
+            PaneId(pane_id): self._files.of(seen.inhabitant.agent_type, (process.pid for process in row.foreground))
+            for pane_id, (row, seen) in self._seen.items()
+            if _has_agent(seen)
+        }
         return {pane_id: told for pane_id, told in found.items() if told is not None}
 
     async def _rest(self) -> None:

@@ -29,7 +29,7 @@ def a_log(*types: str | dict) -> str:
         ({"status": "idle"}, "idle/session_file"),
         ({"status": "waiting", "waitingFor": "permission prompt"}, "waiting_approval/session_file"),
         ({"status": "waiting", "waitingFor": "input needed"}, "waiting_input/session_file"),
-        ({"status": "waiting", "waitingFor": "something new"}, "waiting_approval/session_file"),
+        ({"status": "waiting", "waitingFor": "something new"}, None),
         ({"status": "waiting", "waitingFor": "dialog open"}, None),
         ({"status": "dreaming"}, None),
         ({"pid": 7}, None),
@@ -83,7 +83,8 @@ def test_a_log_says_what_its_last_meaningful_line_says(log: tuple, says: str | N
 
 def test_a_file_is_known_by_its_own_name_or_by_one_beside_it() -> None:
     own = SessionFiles("~/x", "*.json", "{pid}.json")
-    assert own.owners("/x/123.json", ("4.json.bak",)) == {123}
+    # Others of the same kind lie beside it, and are others'.
+    assert own.owners("/x/123.json", ("4.json.bak", "5.json", "123.json")) == {123}
     assert own.owners("/x/latest.json", ("lock",)) == frozenset()
     assert own.owners("/x/0.json", ()) == own.owners("/x/99999999999.json", ()) == frozenset()
     beside = SessionFiles("~/x", "*/log", "inuse.{pid}.lock", 1)
