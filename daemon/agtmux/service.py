@@ -81,6 +81,7 @@ class Service:
             policy=policy,
         )
         self.ingest.on_pending.append(self.fleet.look_at)
+        self.ingest.on_change.append(self.fleet.reported)
         self.hooks = Hooks(self.world, self.registry, self.fleet, self._supervisor, state_directory)
         self.intake = Intake(self.registry, clock, self.fleet.local_target_at)
         self._started_at = clock.now()

@@ -47,6 +47,8 @@ class Verdict:
     # For what is seen again and again: since when it has been the same, and how often it was looked at.
     held_since: Timestamp | None = None
     repeats: int = 1
+    # Of a dialog: it was still there after a report of work had time to end it, so others like that do not either.
+    outlives_reports: bool = False
 
     @property
     def is_unsupported(self) -> bool:

@@ -63,6 +63,7 @@ class Reason(StrEnum):
     STALE_SIGNAL = "stale_signal"
     TARGET_UNREACHABLE = "target_unreachable"
     UNSUPPORTED_SIGNAL = "unsupported_signal"
+    UNREAD_SCREEN = "unread_screen"
     AGENT_EXITED = "agent_exited"
     COMPLETED_DEMOTED = "completed_demoted"
     INTERRUPTED = "interrupted"

@@ -15,7 +15,7 @@ from agtmux.domain.redact import Redacted
 from agtmux.domain.states import PRECEDENCE, Confidence, Health, Reason, Source, State
 from agtmux.domain.timestamps import Timestamp
 from agtmux.engine.order import OrderKey
-from agtmux.engine.transitions import EVENT_DRIVEN, Policy, contradicts
+from agtmux.engine.transitions import EVENT_DRIVEN, WORK_ELSEWHERE, Policy, contradicts
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +149,10 @@ def _arbitrate(
     if not contradicts(told.verdict, seen.verdict):
         roles[seen.source] = Role.AGREES
         return told, told.verdict.confidence
+    if seen.verdict.outlives_reports and told.verdict.state in WORK_ELSEWHERE:
+        roles[told.source] = Role.OVERRULED
+        roles[seen.source] = Role.DECIDES
+        return seen, seen.verdict.confidence
     held_since = seen.verdict.held_since if seen.verdict.held_since is not None else seen.seen_at
     if seen.seen_at <= told.seen_at:
         roles[seen.source] = Role.OVERTAKEN

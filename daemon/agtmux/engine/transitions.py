@@ -33,6 +33,10 @@ OVERRULED_BY: Final[dict[State, frozenset[State]]] = {
 }
 
 
+# Reports that parts of an agent make beside an open dialog: subagents, tools that run at the same time.
+WORK_ELSEWHERE: Final = frozenset({RUNNING, COMPLETED})
+
+
 def can_overrule(told: State, seen: State) -> bool:
     try:
         return seen in OVERRULED_BY[told]

@@ -49,8 +49,14 @@ class Files:
         self._by_process = {(agent, pid): told for agent, pids, told in self._known.values() for pid in pids}
         return before is not None or is_said
 
+    def forget(self) -> None:
+        """Nobody tells of them any more: what has gone meanwhile would not be noticed."""
+        self._known.clear()
+        self._by_process.clear()
+
     def of(self, agent_type: str, pids: Iterable[int]) -> Told | None:
-        """The latest that is said of any of these processes. Another agent's old file may name one that is used again."""
+        """The latest that is said of any of these processes, by files of that agent: an old one of another may name a
+        process number that is used again."""
         asked = ((agent_type, pid) for pid in pids)
         found = [self._by_process[each] for each in asked if each in self._by_process]
         return max(found, key=lambda told: told.heard_at, default=None)

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import math
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -23,8 +23,10 @@ from agtmux.domain.health import HealthPolicy
 from agtmux.domain.limits import Limits
 from agtmux.domain.panes import HOST, Target, TargetKind
 from agtmux.domain.refs import is_ssh_target, is_target_name
-from agtmux.domain.runtimes import TargetId
+from agtmux.domain.runtimes import PaneId, TargetId
+from agtmux.domain.timestamps import Timestamp
 from agtmux.engine.transitions import Policy
+from agtmux.observe.files import Files
 from agtmux.observe.ingest import Ingest
 from agtmux.observe.intake import HOOK_TYPE, Intake
 from agtmux.observe.observer import Observer
@@ -86,6 +88,8 @@ class Fleet:
         self._sockets: dict[str, TargetId] = {}
         self._refused_at: dict[TargetId, float] = {}
         self._changing = asyncio.Lock()
+        # By the account they are in; empty for this one.
+        self._files: dict[str, Files] = {}
         # Called with a target whose tmux server is seen for the first time.
         self.on_server: list[Callable[[TargetId], None]] = []
 
@@ -200,7 +204,7 @@ class Fleet:
             session_files=self._registry.session_files if is_ssh or target.target_id == HOST else [],
             on_notice=lambda notice: self._hear(target, notice),
             on_refusal=lambda error: self._refuse(target, error),
-            on_end=lambda: observer.stirred(),
+            on_end=lambda: self._line_ended(target, observer),
             on_server=lambda: self._server_began(target.target_id),
         )
         observer = Observer(
@@ -214,12 +218,28 @@ class Fleet:
             health_policy=self._health_policy,
             limits=self._limits,
             policy=self._policy,
+            files=self._files_beside(target),
             is_known=is_known,
         )
         task = self._supervisor.spawn(observer.run, f"observer-{target.target_id}")
         task.add_done_callback(lambda ended: self._watched(target.target_id, ended))
         self._watches[target.target_id] = _Watch(target, executor, observer, task)
         self._find_sockets()
+
+    def reported(self, keys: Iterable[tuple[TargetId, PaneId]], _: Timestamp) -> None:
+        """What is known of these panes has changed."""
+        for target_id, pane_id in keys:
+            if (watch := self._watches.get(target_id)) is not None:
+                watch.observer.reported(pane_id)
+
+    def _files_beside(self, target: Target) -> Files:
+        """What agents write on that target's machine and account."""
+        return self._files.setdefault(target.connection_ref, Files(self._registry, self._clock))
+
+    def _line_ended(self, target: Target, observer: Observer) -> None:
+        if target.kind is TargetKind.SSH or target.target_id == HOST:
+            self._files_beside(target).forget()
+        observer.stirred()
 
     def _watched(self, target_id: TargetId, task: asyncio.Task[None]) -> None:
         """Removed, or gone by itself as a target of passage does."""
@@ -245,12 +265,11 @@ class Fleet:
             watch.observer.stirred()
         elif isinstance(notice, Woken):
             watch.observer.woken()
-        elif isinstance(notice, SessionFile):
+        elif isinstance(notice, SessionFile) and self._files_beside(target).hear(notice):
             # One probe sees the files of this machine, whichever of its tmux servers they are about.
-            is_here = target.kind is TargetKind.LOCAL
             for each in self._watches.values():
-                if each is watch or (is_here and each.target.kind is TargetKind.LOCAL):
-                    each.observer.heard(notice)
+                if each.target.connection_ref == target.connection_ref:
+                    each.observer.woken()
 
     async def _take(self, target: Target, hook: Hook) -> None:
         try:

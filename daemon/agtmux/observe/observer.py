@@ -29,7 +29,7 @@ from agtmux.observe.submissions import HealthChanged, RemoveTarget
 from agtmux.observe.world import World
 from agtmux.targets.executor import Sighting
 from agtmux.targets.link import unreachable
-from agtmux.targets.messages import PaneRow, SessionFile
+from agtmux.targets.messages import PaneRow
 
 _log = logging.getLogger(__name__)
 
@@ -66,6 +66,7 @@ class Observer:
         health_policy: HealthPolicy,
         limits: Limits,
         policy: Policy,
+        files: Files | None = None,
         is_known: bool = False,
     ) -> None:
         self._target = target
@@ -91,7 +92,8 @@ class Observer:
         self._rests = False
         self._must_report = True
         self._quick_looks = 0
-        self._files = Files(registry, clock)
+        # Those of its machine, which other targets may share.
+        self._files = files or Files(registry, clock)
         self._askers: list[asyncio.Future[None]] = []
         # A target from an earlier daemon had its server then; if that is gone now, it went in between.
         self._seen_server = is_known
@@ -117,9 +119,9 @@ class Observer:
         self._has_stirred = True
         asyncio.get_running_loop().call_later(_ONE_MOMENT, self._wake.set)
 
-    def heard(self, file: SessionFile) -> None:
-        """An agent has written down what it does."""
-        if self._files.hear(file):
+    def reported(self, pane_id: PaneId) -> None:
+        """Something was told of that pane: if a dialog is on its screen, whether that is still so is to be seen."""
+        if self._sightings.shows_dialog(pane_id):
             self.woken()
 
     async def looked(self) -> None:
@@ -184,7 +186,7 @@ class Observer:
     def _by_files(self) -> dict[PaneId, Told]:
         """What agents' files say of the panes they are in."""
         found = {
-            PaneId(pane_id): self._files.of(seen.inhabitant.agent_type, (process.pid for process in row.foreground))
+            PaneId(pane_id): self._files.of(seen.inhabitant.agent_type, _own_pids(row, seen.inhabitant.pid))
             for pane_id, (row, seen) in self._seen.items()
             if _has_agent(seen)
         }
@@ -316,6 +318,12 @@ class Observer:
             topology.tmux_server_boot_id,
             topology.panes,
         )
+
+
+def _own_pids(row: PaneRow, agent_pid: int | None) -> list[int]:
+    """The agent's process and what it has started, without the shell that it was started from."""
+    pids = [process.pid for process in row.foreground]
+    return pids[pids.index(agent_pid) :] if agent_pid in pids else pids
 
 
 def _has_agent(seen: SeenPane) -> bool:

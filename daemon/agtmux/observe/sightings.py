@@ -24,7 +24,7 @@ from agtmux.domain.runtimes import PaneId, RuntimeId, TargetId
 from agtmux.domain.states import Confidence, Reason, Source, State
 from agtmux.domain.timestamps import Timestamp
 from agtmux.engine.apply import Record
-from agtmux.engine.resolve import Signal
+from agtmux.engine.resolve import Signal, is_stale
 from agtmux.engine.transitions import EVENT_DRIVEN, Policy, contradicts
 from agtmux.observe.files import Told
 from agtmux.observe.intake import new_event_id
@@ -37,6 +37,8 @@ _WITHIN_TURN: Final = _WAITING | {State.RUNNING}
 SECOND_LOOK: Final = 0.12
 # A file may be read this much later than it was written.
 _FILES_LAG: Final = 300_000
+# How long a dialog may still be on the screen after it was answered.
+_DIALOG_SETTLES: Final = 700_000
 _TURN_ENDED: Final = "turn_ended"
 _BEFORE_ANY_TURN: Final = frozenset({"trust", "login", "startup"})
 
@@ -55,6 +57,9 @@ class _Sight:
     # Since when, and in how many looks, what is shown has contradicted what was told last.
     held_since: Timestamp
     repeats: int = 0
+    # When a report first denied the dialog that is shown, as long as that is the same.
+    denied_at: Timestamp | None = None
+    outlives_reports: bool = False
     # When a turn was seen to end, as long as nothing else was seen since.
     ended_at: Timestamp | None = None
     was_stopped: bool = False
@@ -103,6 +108,10 @@ class Sightings:
         self._sights = sights
         return tuple(events)
 
+    def shows_dialog(self, pane_id: PaneId) -> bool:
+        sight = self._sights.get(pane_id)
+        return sight is not None and _is_dialog(sight.shown)
+
     def _sight(self, sight: _Sight | None, record: Record, glance: Glance, taken_at: Timestamp) -> _Sight:
         if sight is None or sight.runtime_id != record.runtime.runtime_id:
             reading = self._registry.poll(record.runtime.agent_type, glance)
@@ -111,9 +120,8 @@ class Sightings:
             return sight
         if sight.glance != glance:
             latest = self._registry.poll(record.runtime.agent_type, glance)
-            # A prompt that may be all there is to see of an answer, while something still moves above it.
-            is_moving = latest.seen.confidence is Confidence.LOW and sight.shown.seen.state is State.RUNNING
-            if latest.meaning != sight.latest.meaning or is_moving:
+            # What it was before does not matter, as long as it was not what is shown.
+            if sight.latest.meaning == sight.shown.meaning or _may_be_streaming(sight.shown, latest):
                 sight.latest_since = taken_at
             sight.latest, sight.glance = latest, glance
         self._accept(sight, taken_at)
@@ -122,45 +130,60 @@ class Sightings:
     def _accept(self, sight: _Sight, taken_at: Timestamp) -> None:
         """Let the latest look count, unless it has to be repeated first."""
         latest, shown = sight.latest, sight.shown
-        if latest.seen.is_overlay:
-            # Something of the user's own is in front: what was known before still holds.
+        if latest.seen.is_overlay or (latest.is_by_file and _is_wait(shown) and not _is_wait(latest)):
+            # Something of the user's own is in front: what was known before still holds. No file ends a wait alone, as
+            # some say that they are busy while the agent asks.
             return
         if latest.meaning != shown.meaning:
             if _needs_a_second_look(shown, latest) and sight.latest_since >= taken_at:
                 self._again(SECOND_LOOK)
                 return
             sight.shown_since = sight.latest_since
+            sight.denied_at, sight.outlives_reports = None, False
             sight.ended_at = taken_at if _is_within_turn(shown.seen) and _is_at_rest(latest.seen) else None
         sight.shown = latest
 
     def _count(self, sight: _Sight, record: Record, file: Told | None, taken_at: Timestamp) -> None:
         """How often something was seen that contradicts the last report, since that report."""
-        told = _last_told(record)
+        told = _last_told(record, self._clock.now(), self._policy)
         if told is not None:
             # Whoever reports tells of the end of a turn, too.
             sight.ended_at = None
-        if told is None or not self._contradicts(sight, told):
+        if told is None or not self._contradicts(sight, told) or _is_file_against_wait(sight.shown, told):
             sight.held_since, sight.repeats, sight.reported_repeats = taken_at, 0, 0
-            sight.was_stopped = False
+            sight.was_stopped, sight.denied_at, sight.outlives_reports = False, None, False
             return
+        if sight.denied_at is None and told.seen_at >= sight.shown_since:
+            sight.denied_at = told.seen_at
         if sight.held_since <= told.seen_at:
             # What was seen before a report says nothing against it.
             sight.held_since, sight.repeats, sight.reported_repeats = taken_at, 0, 0
-        is_late = sight.shown_since <= told.seen_at or not _is_written(sight.shown.seen)
-        settled_at = told.seen_at + (self._policy.settles_after(told.verdict.state) if is_late else 0)
+        settled_at = self._settled_at(sight, told)
         enough = self._policy.sightings_to_overrule
-        is_second_witness = sight.shown.is_confirmed and sight.shown.seen.state is not State.RUNNING
-        if is_second_witness and file is not None and file.heard_at > told.seen_at + _FILES_LAG:
+        is_confirmed = sight.shown.is_confirmed and sight.shown.seen.state is not State.RUNNING
+        has_second_witness = is_confirmed and file is not None and file.heard_at > told.seen_at + _FILES_LAG
+        # It was there before the report that would have ended it, and still is.
+        is_standing = _is_dialog(sight.shown) and sight.denied_at is not None and taken_at > settled_at
+        if has_second_witness or is_standing:
             sight.repeats = max(sight.repeats + 1, enough)
         elif taken_at > settled_at:
             # One look that had to be repeated is two.
             sight.repeats += 2 if settled_at < sight.latest_since < taken_at and not sight.repeats else 1
+        is_enough = sight.repeats >= enough
+        # A dialog that is still there has outlived that report, and the next like it will not end it either.
+        sight.outlives_reports |= is_standing
         # And a turn that ends without a word was stopped.
-        sight.was_stopped = (
-            sight.repeats >= enough and told.verdict.state in _WITHIN_TURN and _is_at_rest(sight.shown.seen)
-        )
-        if sight.repeats < enough:
+        sight.was_stopped = is_enough and told.verdict.state in _WITHIN_TURN and _is_at_rest(sight.shown.seen)
+        if not is_enough:
             self._again(max((settled_at - self._clock.now()) / SECOND, SECOND_LOOK))
+
+    def _settled_at(self, sight: _Sight, told: Signal) -> int:
+        """From when on the screen has had the time to show what was reported."""
+        if _is_written(sight.shown) and sight.shown_since > told.seen_at:
+            return told.seen_at
+        if _is_dialog(sight.shown) and sight.denied_at is not None:
+            return sight.denied_at + _DIALOG_SETTLES
+        return told.seen_at + self._policy.settles_after(told.verdict.state)
 
     def _again(self, seconds: float) -> None:
         self.look_again = seconds if self.look_again is None else min(self.look_again, seconds)
@@ -170,6 +193,9 @@ class Sightings:
             return True
         # What overrules a report has to be told again once it does.
         if sight.reported_repeats < self._policy.sightings_to_overrule <= sight.repeats:
+            return True
+        # And what contradicts a report makes that less sure from the first look on.
+        if sight.denied_at is not None and sight.reported_at < sight.held_since:
             return True
         return self._clock.now() - sight.reported_at > self._policy.seen_ttl // 2
 
@@ -185,7 +211,7 @@ class Sightings:
         """What is seen, in short."""
         seen, state = sight.shown.seen, self._state(sight)
         if state is State.UNKNOWN:
-            return Verdict(State.UNKNOWN, Reason.UNSUPPORTED_SIGNAL, Confidence.LOW)
+            return Verdict(State.UNKNOWN, Reason.UNREAD_SCREEN, Confidence.LOW)
         if state is State.COMPLETED:
             return Verdict(state, _TURN_ENDED)
         return Verdict(state, Reason.INTERRUPTED if sight.was_stopped else seen.reason_code)
@@ -222,6 +248,7 @@ class Sightings:
             note=_note(seen),
             held_since=sight.held_since,
             repeats=sight.repeats,
+            outlives_reports=sight.outlives_reports,
         )
 
 
@@ -237,10 +264,31 @@ def _needs_a_second_look(shown: Reading, latest: Reading) -> bool:
     )
 
 
-def _is_written(seen: Seen) -> bool:
+def _is_written(shown: Reading) -> bool:
     """Whether the screen says so in so many words: a dialog, an error, that it was stopped. A prompt alone is also what
     is there before anything is painted."""
-    return seen.state in _WAITING or seen.state is State.ERROR or seen.reason_code == Reason.INTERRUPTED
+    seen = shown.seen
+    says_so = seen.state in _WAITING or seen.state is State.ERROR or seen.reason_code == Reason.INTERRUPTED
+    return says_so and not shown.is_by_file
+
+
+def _is_dialog(shown: Reading) -> bool:
+    return _is_wait(shown) and not shown.is_by_file
+
+
+def _is_wait(reading: Reading) -> bool:
+    return reading.seen.state in _WAITING
+
+
+def _is_file_against_wait(shown: Reading, told: Signal) -> bool:
+    """Whether only a file says that a reported wait is over."""
+    return shown.is_by_file and told.verdict.state in _WAITING and not _is_wait(shown)
+
+
+def _may_be_streaming(shown: Reading, latest: Reading) -> bool:
+    """Whether the prompt may be all there is to see of an answer, while something moves above it."""
+    is_unsure = latest.seen.state is State.IDLE and latest.seen.confidence is Confidence.LOW
+    return is_unsure and shown.seen.state is State.RUNNING
 
 
 def _is_within_turn(seen: Seen) -> bool:
@@ -260,8 +308,9 @@ def _ended_before(record: Record, reading: Reading, taken_at: Timestamp) -> Time
     return {State.RUNNING: taken_at, State.COMPLETED: before.seen_at}.get(before.verdict.state)
 
 
-def _last_told(record: Record) -> Signal | None:
-    told = (signal for signal in record.signals.values() if signal.source in EVENT_DRIVEN)
+def _last_told(record: Record, now: Timestamp, policy: Policy) -> Signal | None:
+    fresh = (signal for signal in record.signals.values() if not is_stale(signal, now, policy))
+    told = (signal for signal in fresh if signal.source in EVENT_DRIVEN)
     return max(told, key=lambda signal: signal.seen_at, default=None)
 
 

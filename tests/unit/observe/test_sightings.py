@@ -191,7 +191,7 @@ def test_a_report_comes_before_its_screen(pane: Pane) -> None:
         assert pane.look(BUSY, after=0.12) == "waiting_approval/said_waiting_approval"
     pane.look(DIALOG)
     pane.report("completed")
-    for _ in range(6):
+    for _ in range(5):
         assert pane.look(DIALOG, after=0.12) == "completed/said_completed"
 
 
@@ -264,3 +264,57 @@ def test_an_earlier_daemons_turn_has_ended_meanwhile(pane: Pane) -> None:
     assert pane.look(PROMPT) == "completed/turn_ended"
     pane.sightings = Sightings(HOST, pane.world, REGISTRY, pane.clock, POLICY)
     assert pane.look(PROMPT, after=130).startswith("idle/")
+
+
+def test_a_dialog_is_not_hidden_by_reports_of_what_else_the_agent_does(pane: Pane) -> None:
+    """Subagents and tools beside it report as they go; the dialog stays on the screen."""
+    pane.report("waiting_approval")
+    pane.look(DIALOG)
+    for number in range(40):
+        pane.report("running", after=0.3)
+        shown = pane.look(DIALOG, after=0.2)
+        if number >= 3:
+            assert shown == "waiting_approval/dialog"
+    # And from then on not even for the moment before the next look.
+    assert pane.report("running") == "waiting_approval/dialog"
+    assert pane.report("completed") == "waiting_approval/dialog"
+    # Once it is seen to be gone, it is gone.
+    pane.look(BUSY)
+    assert pane.look(BUSY, after=SECOND_LOOK) == "running/busy_line" or pane.shown.startswith("completed")
+    pane.report("running")
+    assert pane.look(BUSY) == "running/said_running"
+
+
+def test_a_contradicted_report_is_less_sure_from_the_first_look_on(pane: Pane) -> None:
+    pane.report("waiting_approval")
+    pane.look(DIALOG)
+    pane.report("running")
+    pane.look(DIALOG, after=0.1)
+    assert pane.world.records[HOST, PANE].row.confidence is Confidence.MEDIUM
+
+
+def test_a_screen_that_nobody_can_read_is_unknown_and_not_what_was_before(pane: Pane) -> None:
+    pane.look(BUSY)
+    for _ in range(3):
+        shown = pane.look("a form that nobody knows\n[ ] one\n[ ] two")
+    assert shown == "unknown/unread_screen"
+    pane.look(PROMPT)
+    assert pane.look(PROMPT).startswith(("idle", "completed"))
+
+
+def test_a_wait_ends_whatever_busy_signs_alternate_after_it(pane: Pane) -> None:
+    pane.look(DIALOG)
+    for number in range(4):
+        shown = pane.look(FAILED if number % 2 else BUSY)
+    assert not shown.startswith("waiting")
+
+
+def test_no_file_ends_a_wait_alone(pane: Pane) -> None:
+    """Some say that they are busy while the agent asks, and a viewer may be in front."""
+    pane.report("waiting_input")
+    pane.look(DIALOG, after=3)
+    for _ in range(10):
+        assert pane.look(MENU, file=pane.wrote("running")).startswith("waiting")
+    unread = "a form that nobody knows"
+    for _ in range(10):
+        assert pane.look(unread, file=pane.wrote("running")).startswith("waiting")
