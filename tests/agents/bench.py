@@ -133,6 +133,7 @@ class AgentPane:
     def start(self) -> None:
         """The shell, and in it the agent. Does not wait for the agent."""
         launch = self.agent.prepare(self.stage)
+        self.arguments = list(launch.arguments)
         self._prepared(self.stage)
         env = {
             "HOME": str(self.stage.home),

@@ -10,11 +10,12 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Self
 
 from agents.actions import say
-from agents.bench import AgentPane, Stage
+from agents.bench import SHELL, AgentPane, Stage
 from agents.install import install
 from agents.manners import MANNERS, Manners
 from support.home import Home, wait_until
@@ -162,6 +163,13 @@ class Driven:
         self.manners.interrupt(self.pane)
         return now
 
+    def again(self) -> list[str]:
+        """The words that start the same agent once more, in another pane, with the environment of the first."""
+        shells = (pid for pid in self.pane.processes() if _read(pid, "cmdline")[:1] == [SHELL])
+        kept = [line for line in _read(next(shells), "environ") if "=" in line and not line.startswith("TMUX")]
+        keep = 'exec env -i TMUX="$TMUX" TMUX_PANE="$TMUX_PANE" "$@"'
+        return ["sh", "-c", keep, "sh", *kept, self.agent.NAME, *self.pane.arguments]
+
     # What is shown
 
     @property
@@ -208,3 +216,7 @@ class Driven:
                 # What is shown again for other reasons says nothing about a hook.
                 told = told[len(earlier) :]
         return delays
+
+
+def _read(pid: int, name: str) -> list[str]:
+    return Path(f"/proc/{pid}/{name}").read_text(errors="replace").split("\0")

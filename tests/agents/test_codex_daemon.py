@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
 import pytest
 
@@ -36,7 +35,7 @@ def test_no_pane_is_taken_for_another_because_their_hooks_are_run_by_one_process
         env = its.pane.tmux("show-environment", "-g")
         assert "TMUX_PANE" not in env
         # Another pane, with the same home and so the same server.
-        its.pane.tmux("split-window", "-b", "-t", first, "-c", str(its.pane.stage.project), *_codex(its))
+        its.pane.tmux("split-window", "-b", "-t", first, "-c", str(its.pane.stage.project), *its.again())
         second = its.pane.format("#{pane_id}")
         assert second != first
         wait_until(lambda: _state(its, second) == "idle", "the second one's prompt", 60)
@@ -49,19 +48,6 @@ def test_no_pane_is_taken_for_another_because_their_hooks_are_run_by_one_process
             assert _state(its, first) in (before, "idle"), "what happens in one pane is shown of another"
         # Its hooks came, and were nobody's.
         assert its.home.health()["events"].get("dropped_unbound", 0) >= 1
-
-
-def _codex(its: Driven) -> list[str]:
-    """The command line that the first one was started with, environment and all."""
-    [pid] = [pid for pid in its.pane.processes() if _words(pid)[:1] == ["bash"]]
-    environ = Path(f"/proc/{pid}/environ").read_text(errors="replace").split("\0")
-    kept = [line for line in environ if "=" in line and not line.startswith("TMUX")]
-    keep = 'exec env -i TMUX="$TMUX" TMUX_PANE="$TMUX_PANE" "$@"'
-    return ["sh", "-c", keep, "sh", *kept, "codex"]
-
-
-def _words(pid: int) -> list[str]:
-    return Path(f"/proc/{pid}/cmdline").read_text(errors="replace").split("\0")
 
 
 def _state(its: Driven, pane_id: str) -> str:
