@@ -12,7 +12,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from agtmux import __version__, paths
+from agtmux.actions.answers import answer
 from agtmux.actions.decisions import Decisions, Form
+from agtmux.actions.desk import Desk
+from agtmux.actions.ledger import Ledger
+from agtmux.actions.output import view_output
 from agtmux.agents.registry import AGENTS_FOLDER, Registry
 from agtmux.clock import Clock
 from agtmux.config import Config
@@ -84,6 +88,13 @@ class Service:
         self.ingest.on_change.append(self.fleet.reported)
         self.hooks = Hooks(self.world, self.registry, self.fleet, self._supervisor, state_directory)
         self.intake = Intake(self.registry, clock, self.fleet.local_target_at)
+        self.ledger = Ledger(database)
+        kinds = {
+            "view-output": view_output(self.fleet),
+            "approve": answer(self.decisions, self.world, allow=True),
+            "deny": answer(self.decisions, self.world, allow=False),
+        }
+        self.desk = Desk(self.world, self.ledger, clock, kinds)
         self._started_at = clock.now()
         self.spool: Counter[str] = Counter()
         # Events from no tmux server that is watched.
@@ -111,6 +122,8 @@ class Service:
         await self.ingest.load()
         self._started_at = self.clock.now()
         self.ingest.start()
+        if unfinished := await self.ledger.settle(self.clock.now()):
+            _log.warning("%d actions were under way when the daemon ended; what came of them is not known", unfinished)
         # First who is there now: what hooks had to keep may be of somebody who is there no more.
         await self.fleet.start()
         try:

@@ -34,6 +34,10 @@ def test_the_walk_knows_every_route():
     assert len(ROUTES) == len(build_app(cast(Service, None)).routes)
     assert [
         *(
+            "/v1/actions",
+            "/v1/actions/approve",
+            "/v1/actions/deny",
+            "/v1/actions/view-output",
             "/v1/decisions/wait",
             "/v1/doctor",
             "/v1/events",

@@ -15,6 +15,7 @@ from starlette.routing import BaseRoute, Route, Router
 from starlette.types import Receive, Scope, Send
 
 from agtmux import __version__
+from agtmux.api.actions import ActionAsked, AnswerAsked, OutputAsked, action_json, answer_json
 from agtmux.api.protocol import PEER
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.events import Event
@@ -35,6 +36,7 @@ _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+MOST_ACTIONS: Final = 1_000
 MAX_BODY_BYTES: Final = 4 * 1024 * 1024
 _ENCODER: Final = msgspec.json.Encoder(enc_hook=str)
 _CURSOR: Final = re.compile(r"[0-9a-f]{32}:[0-9]{1,18}")
@@ -73,6 +75,10 @@ class App:
                 Route("/v1/events", _Endpoint(api.events), methods=["POST"]),
                 Route("/v1/decisions/wait", _Endpoint(api.wait_for_decision), methods=["POST"]),
                 Route("/v1/hooks", _Endpoint(api.hooks), methods=["POST"]),
+                Route("/v1/actions", _Endpoint(api.actions), methods=["GET"]),
+                Route("/v1/actions/approve", _Endpoint(api.approve), methods=["POST"]),
+                Route("/v1/actions/deny", _Endpoint(api.deny), methods=["POST"]),
+                Route("/v1/actions/view-output", _Endpoint(api.view_output), methods=["POST"]),
                 Route("/v1/health", _Endpoint(api.health), methods=["GET"]),
                 Route("/v1/panes", _Endpoint(api.panes), methods=["GET"]),
                 Route("/v1/windows", _Endpoint(api.windows), methods=["GET"]),
@@ -179,6 +185,28 @@ class _Api:
             raise AgtmuxError(ErrorCode.USAGE, f"doctor takes no {unknown[0][:40]!r}")
         client_version = query.get("client_version", __version__)
         return _json(await self._service.doctor(query.get("target"), query.get("tmux_socket", ""), client_version))
+
+    async def view_output(self, request: Request) -> Response:
+        asked = _decoded(await _body(request), OutputAsked)
+        answer = await self._service.desk.act(asked.as_asked("view-output", self._service.world, lines=asked.lines))
+        return _json(self._envelope(answer_json(answer)))
+
+    async def approve(self, request: Request) -> Response:
+        asked = _decoded(await _body(request), ActionAsked)
+        answer = await self._service.desk.act(asked.as_asked("approve", self._service.world))
+        return _json(self._envelope(answer_json(answer)))
+
+    async def deny(self, request: Request) -> Response:
+        asked = _decoded(await _body(request), AnswerAsked)
+        answer = await self._service.desk.act(asked.as_asked("deny", self._service.world, reason=asked.reason))
+        return _json(self._envelope(answer_json(answer)))
+
+    async def actions(self, request: Request) -> Response:
+        limit = request.query_params.get("limit", "50")
+        if not limit.isdecimal() or not 1 <= int(limit) <= MOST_ACTIONS:
+            raise AgtmuxError(ErrorCode.USAGE, f"limit may be 1 to {MOST_ACTIONS}")
+        items = [action_json(each) for each in await self._service.ledger.latest(int(limit))]
+        return _json(self._envelope({"filters": {}, "summary": {"total": len(items)}, "items": items}))
 
     async def explain(self, request: Request) -> Response:
         key = find_pane(self._service.world, parse_ref(request.query_params.get("ref", "")))

@@ -70,6 +70,30 @@ COMMANDS: Final[dict[str, Command]] = {
         "agtmux explain pane:host/work/@1/%3",
         _COMMON,
     ),
+    "approve": Command(
+        "agtmux.cli.answer",
+        "say yes to what an agent asks, this once",
+        "agtmux approve pane:host/work/@1/%3",
+        ("--if-runtime", "--if-state", "--if-updated-within", "--force-stale", *_COMMON),
+    ),
+    "deny": Command(
+        "agtmux.cli.answer",
+        "say no to what an agent asks, and why",
+        'agtmux deny pane:host/work/@1/%3 --reason "use the staging database"',
+        ("--reason", "--if-runtime", "--if-state", "--if-updated-within", "--force-stale", *_COMMON),
+    ),
+    "view-output": Command(
+        "agtmux.cli.view_output",
+        "print the last lines of a pane",
+        "agtmux view-output pane:host/work/@1/%3 --lines 50",
+        ("--lines", *_COMMON),
+    ),
+    "log": Command(
+        "agtmux.cli.log",
+        "say who did what to which agent, and what came of it",
+        "agtmux log actions --limit 20",
+        ("actions", "--limit", *_COMMON),
+    ),
     "classify": Command(
         "agtmux.cli.classify",
         "say what a saved screen shows, without a daemon",

@@ -13,7 +13,7 @@ import os
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from agtmux.agents.registry import Registry
 from agtmux.clock import Clock
@@ -40,6 +40,8 @@ from agtmux.targets.local import open_local
 from agtmux.targets.messages import Hook, Notice, SessionFile, Stirred, Woken, refused
 
 _log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _FIRST_LOOK: Final = 2.0
 # A connection, a probe that starts, and a look.
@@ -160,6 +162,18 @@ class Fleet:
         if watch is None:
             raise _not_found(name)
         return watch.executor
+
+    async def run(self, target_id: TargetId, errand: dict[str, Any], kind: type[T]) -> T:
+        """Have something done there; raises AgtmuxError."""
+        watch = self._watches.get(target_id)
+        if watch is None:
+            raise _not_found(target_id)
+        return await watch.executor.run(errand, kind)
+
+    def pane_pid(self, target_id: TargetId, pane_id: PaneId) -> int | None:
+        """The process that tmux has in that pane, as it was last seen."""
+        watch = self._watches.get(target_id)
+        return None if watch is None else watch.executor.pane_pid(pane_id)
 
     def look_at(self, target_id: TargetId) -> None:
         if target_id in self._watches:

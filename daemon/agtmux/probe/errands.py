@@ -5,6 +5,7 @@
          {"do": "read", "path"} · {"do": "is_folder", "path"}
          {"do": "replace", "path", "data", "expected", "mode"} · {"do": "remove", "path", "expected", "folders"}
          {"do": "tmux_hooks", "action": "install", "uninstall" or "status"}
+         {"do": "output", "server", "pane_id", "pid", "lines"}
     out  {"done": {...}}, or {"declined": {"code", "message"}} where nothing was done
 
 All of them with an "id", and those in with a "limit" in seconds. Bytes are in base64, `expected` is the SHA-256 of what
@@ -20,7 +21,8 @@ import threading
 import time
 from typing import Any, Callable, Dict
 
-from agtmux.probe import files, tmux, tmux_hooks
+from agtmux.probe import files, panes, tmux, tmux_hooks
+from agtmux.probe.panes import Inhabited
 from agtmux.probe.processes import program_version
 
 # One that hangs holds a place until it ends.
@@ -66,6 +68,8 @@ class Errands:
             done = _ERRANDS[str(message.get("do"))](self, message)
         except files.FilesError as error:
             self._answer(message, declined={"code": error.code, "message": str(error)[:1_000]})
+        except panes.MovedError as error:
+            self._answer(message, declined={"code": "E_RUNTIME_STALE", "message": str(error)[:1_000]})
         except tmux.TmuxError as error:
             self._answer(message, declined={"code": "E_TARGET_UNREACHABLE", "message": str(error)[:1_000]})
         except Exception as error:
@@ -117,6 +121,10 @@ class Errands:
     def _tmux_hooks(self, message: dict[str, Any]) -> dict[str, object]:
         return tmux_hooks.change(self._tmux_socket, message["action"], _limit(message))
 
+    def _output(self, message: dict[str, Any]) -> dict[str, object]:
+        who = Inhabited(message["server"], message["pane_id"], message["pid"])
+        return {"text": panes.output(self._tmux_socket, who, message["lines"], _limit(message))}
+
 
 def _limit(message: dict[str, Any]) -> float:
     return min(float(message["limit"]), _LONGEST_ERRAND)
@@ -130,5 +138,6 @@ _ERRANDS: dict[str, Callable[[Errands, dict[str, Any]], dict[str, object]]] = {
     "replace": Errands._replace,
     "remove": Errands._remove,
     "tmux_hooks": Errands._tmux_hooks,
+    "output": Errands._output,
 }
 NAMES = frozenset(_ERRANDS)

@@ -118,6 +118,11 @@ class ProbeExecutor:
         except AgtmuxError as error:
             raise AgtmuxError(error.code, f"{name}: {error.message}", error.details) from None
 
+    def pane_pid(self, pane_id: str) -> int | None:
+        """The process that tmux has in that pane, as it was last seen."""
+        row = self._panes.get(pane_id)
+        return None if row is None else row.pid
+
     async def close(self) -> None:
         self._server = ""
         link, self._link = self._link, None

@@ -162,10 +162,16 @@ class TmuxHooks(msgspec.Struct, frozen=True):
     other: _Word
 
 
+class Output(msgspec.Struct, frozen=True):
+    text: Annotated[str, msgspec.Meta(max_length=4_000_000)]
+
+
 class Declined(msgspec.Struct, frozen=True):
     """Why what was asked for was not done."""
 
-    code: Literal["E_CONFIG", "E_PRECONDITION_FAILED", "E_TIMEOUT", "E_TARGET_UNREACHABLE", "E_INTERNAL"]
+    code: Literal[
+        "E_CONFIG", "E_PRECONDITION_FAILED", "E_TIMEOUT", "E_TARGET_UNREACHABLE", "E_INTERNAL", "E_RUNTIME_STALE"
+    ]
     message: _Line
 
 

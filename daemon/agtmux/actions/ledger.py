@@ -1,0 +1,173 @@
+"""Every action that was asked for, on the disk before anything is done: what it was, who was meant, what came of it.
+
+An action has one effect, however often its request comes: the request's own reference finds the first one again, also
+after a restart. One that was under way when a daemon died may have had its effect, so it is `uncertain` and is never
+carried out again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from agtmux.actions.guards import Snapshot
+from agtmux.domain.errors import AgtmuxError, ErrorCode
+from agtmux.domain.runtimes import PaneId, RuntimeId, TargetId
+from agtmux.domain.timestamps import Timestamp
+from agtmux.store.database import Database
+from agtmux.store.writer import Transaction
+
+# Result codes that the ledger itself gives; others are the actions' own.
+PENDING: Final = "pending"
+REFUSED: Final = "refused"
+FAILED: Final = "failed"
+UNCERTAIN: Final = "uncertain"
+_PAYLOAD: Final = "payload_sha256"
+_COLUMNS: Final = (
+    "action_id, action_type, request_ref, target_id, pane_id, runtime_id, requested_at, completed_at, result_code,"
+    " error_code, metadata_json"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    action_id: str
+    action_type: str
+    request_ref: str
+    target_id: TargetId
+    pane_id: PaneId
+    runtime_id: RuntimeId
+    requested_at: Timestamp
+    completed_at: Timestamp | None = None
+    result_code: str = PENDING
+    error_code: str | None = None
+    # Without what was typed or shown: who asked, how much it was.
+    metadata: Mapping[str, Any] | None = None
+
+
+class Ledger:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def begin(self, action: Action, snapshot: Snapshot, payload_sha256: str) -> Action:
+        """Write both down and return the action; or the one that the same request has led to before.
+
+        Raises E_IDEMPOTENCY_CONFLICT if that one was asked for something else.
+        """
+        metadata = {**(action.metadata or {}), _PAYLOAD: payload_sha256}
+
+        def job(tx: Transaction) -> Action:
+            found = _find(tx, action.action_type, action.request_ref)
+            if found is not None:
+                return found
+            values = (
+                action.action_id,
+                action.action_type,
+                action.request_ref,
+                action.target_id,
+                action.pane_id,
+                action.runtime_id,
+                action.requested_at,
+                action.result_code,
+                json.dumps(metadata),
+            )
+            tx.execute(
+                "INSERT INTO actions (action_id, action_type, request_ref, target_id, pane_id, runtime_id,"
+                " requested_at, result_code, metadata_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                values,
+            )
+            tx.execute(
+                "INSERT INTO action_snapshots (snapshot_id, action_id, target_id, pane_id, runtime_id, state_version,"
+                " observed_at, expires_at, nonce) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    snapshot.snapshot_id,
+                    snapshot.action_id,
+                    snapshot.target_id,
+                    snapshot.pane_id,
+                    snapshot.runtime_id,
+                    snapshot.state_version,
+                    snapshot.observed_at,
+                    snapshot.expires_at,
+                    snapshot.nonce,
+                ),
+            )
+            return replace(action, metadata=metadata)
+
+        known = await self._database.writer.write(job)
+        if (known.metadata or {}).get(_PAYLOAD) != payload_sha256:
+            raise AgtmuxError(
+                ErrorCode.IDEMPOTENCY_CONFLICT,
+                f"the request {action.request_ref[:64]!r} was made before and asked for something else; give another",
+                {"action_id": known.action_id},
+            )
+        return known
+
+    async def finish(
+        self, action: Action, now: Timestamp, result_code: str, error_code: str | None, about: Mapping[str, Any]
+    ) -> Action:
+        done = replace(
+            action,
+            completed_at=now,
+            result_code=result_code,
+            error_code=error_code,
+            metadata={**(action.metadata or {}), **about},
+        )
+
+        def job(tx: Transaction) -> None:
+            tx.execute(
+                "UPDATE actions SET completed_at = ?, result_code = ?, error_code = ?, metadata_json = ?"
+                " WHERE action_id = ? AND result_code = ?",
+                (now, result_code, error_code, json.dumps(dict(done.metadata or {})), action.action_id, PENDING),
+            )
+
+        await self._database.writer.write(job)
+        return done
+
+    async def find(self, action: Action) -> Action:
+        """The same action as it is now."""
+        rows = await self._database.read(f"SELECT {_COLUMNS} FROM actions WHERE action_id = ?", (action.action_id,))
+        return _action(rows[0]) if rows else action
+
+    async def settle(self, now: Timestamp) -> int:
+        """At a daemon's start: what an earlier one was at may have had its effect. Returns how many there are."""
+
+        def job(tx: Transaction) -> int:
+            tx.execute(
+                "UPDATE actions SET completed_at = ?, result_code = ?, error_code = ? WHERE result_code = ?",
+                (now, UNCERTAIN, str(ErrorCode.DELIVERY_UNCERTAIN), PENDING),
+            )
+            return int(tx.fetch("SELECT changes()")[0][0])
+
+        return await self._database.writer.write(job)
+
+    async def latest(self, limit: int) -> list[Action]:
+        """The newest first."""
+        rows = await self._database.read(
+            f"SELECT {_COLUMNS} FROM actions ORDER BY requested_at DESC, action_id DESC LIMIT ?", (limit,)
+        )
+        return [_action(row) for row in rows]
+
+
+def _find(tx: Transaction, action_type: str, request_ref: str) -> Action | None:
+    rows = tx.fetch(
+        f"SELECT {_COLUMNS} FROM actions WHERE action_type = ? AND request_ref = ?", (action_type, request_ref)
+    )
+    return _action(rows[0]) if rows else None
+
+
+def _action(row: Any) -> Action:
+    return Action(
+        action_id=row[0],
+        action_type=row[1],
+        request_ref=row[2],
+        target_id=TargetId(row[3]),
+        pane_id=PaneId(row[4]),
+        runtime_id=RuntimeId(row[5]),
+        requested_at=Timestamp(row[6]),
+        completed_at=None if row[7] is None else Timestamp(row[7]),
+        result_code=row[8],
+        error_code=row[9],
+        metadata=json.loads(row[10]),
+    )

@@ -1,0 +1,65 @@
+"""Requests for actions: what they look like, and what comes back."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+
+from agtmux.actions.desk import Answer, Asked
+from agtmux.actions.guards import Conditions
+from agtmux.actions.ledger import Action
+from agtmux.domain.durations import parse_duration
+from agtmux.domain.refs import parse_ref
+from agtmux.domain.states import State
+from agtmux.domain.timestamps import format_timestamp
+from agtmux.observe.lookup import find_pane
+from agtmux.observe.world import World
+
+
+class ActionAsked(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """What every action takes."""
+
+    request_ref: str
+    ref: str
+    if_runtime: str | None = None
+    if_state: State | None = None
+    if_updated_within: Annotated[str, msgspec.Meta(max_length=32)] | None = None
+    force_stale: bool = False
+    actor: Annotated[str, msgspec.Meta(max_length=64)] = ""
+
+    def as_asked(self, action_type: str, world: World, **parameters: Any) -> Asked:
+        within = None if self.if_updated_within is None else parse_duration(self.if_updated_within)
+        conditions = Conditions(self.if_runtime, self.if_state, within, self.force_stale)
+        key = find_pane(world, parse_ref(self.ref))
+        return Asked(action_type, self.request_ref, key, conditions, parameters, self.actor)
+
+
+class OutputAsked(ActionAsked, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    lines: int = 200
+
+
+class AnswerAsked(ActionAsked, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    reason: str = ""
+
+
+def answer_json(answer: Answer) -> dict[str, Any]:
+    return {**action_json(answer.action), "is_replay": answer.is_replay, **answer.content}
+
+
+def action_json(action: Action) -> dict[str, Any]:
+    """As it is told; a fingerprint of the request is nobody's business."""
+    about = {name: value for name, value in (action.metadata or {}).items() if name != "payload_sha256"}
+    return {
+        "action_id": action.action_id,
+        "action_type": action.action_type,
+        "request_ref": action.request_ref,
+        "target": action.target_id,
+        "pane_id": action.pane_id,
+        "runtime_id": action.runtime_id,
+        "requested_at": format_timestamp(action.requested_at),
+        "completed_at": None if action.completed_at is None else format_timestamp(action.completed_at),
+        "result_code": action.result_code,
+        "error_code": action.error_code,
+        "about": about,
+    }

@@ -1,0 +1,28 @@
+"""`agtmux view-output <ref>`: the last lines of a pane."""
+
+from __future__ import annotations
+
+import uuid
+from argparse import ArgumentParser, Namespace
+
+from agtmux.cli.options import add_common, client, print_json
+
+
+def configure(parser: ArgumentParser) -> None:
+    parser.description = (
+        "Prints the last lines of a pane, what has scrolled away included. Refused if what was in the pane when you"
+        " looked has ended."
+    )
+    parser.add_argument("ref", help="a pane or a runtime, as `agtmux list panes --json` names it")
+    parser.add_argument("--lines", type=int, default=200, metavar="N", help="how many (200)")
+    add_common(parser)
+
+
+def run(options: Namespace) -> int:
+    asked = {"request_ref": uuid.uuid4().hex, "ref": options.ref, "lines": options.lines, "actor": "cli"}
+    answer = client(options).post("/v1/actions/view-output", asked)
+    if options.json:
+        print_json(answer)
+    else:
+        print(answer["output"])
+    return 0

@@ -1,0 +1,54 @@
+"""What is done with one pane. tmux uses ids again, so every step says who must be there.
+
+The check and what it guards go to the tmux server as one command, which nothing can come between.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import namedtuple
+
+from agtmux.probe import tmux
+
+# The boot id of the server, a pane, and the process that tmux has in it.
+Inhabited = namedtuple("Inhabited", "server pane_id pid")
+
+_MOST_LINES = 50_000
+_LONGEST_OUTPUT = 4_000_000
+
+
+class MovedError(Exception):
+    """Something else is there."""
+
+
+def output(tmux_socket: str, who: Inhabited, lines: int, limit: float) -> str:
+    """The last lines of the pane, what has scrolled away included, without colours."""
+    mark = os.urandom(8).hex()
+    since = -min(max(int(lines), 1), _MOST_LINES)
+    capture = "capture-pane -p -J -S %d -t %s" % (since, who.pane_id)
+    said = _guarded(tmux_socket, who, capture, mark, limit)
+    # From the end: the screen below the last line that was written is empty.
+    found = said[:_LONGEST_OUTPUT].rstrip("\n").split("\n")[since:]
+    return "\n".join(found)
+
+
+def _guarded(tmux_socket: str, who: Inhabited, command: str, mark: str, limit: float) -> str:
+    """What tmux says to that command; raises MovedError, and then it was not carried out."""
+    there = "#{&&:#{==:#{pid}-#{start_time},%s},#{&&:#{==:#{pane_pid},%d},#{!=:#{pane_dead},1}}}" % (
+        who.server,
+        who.pid,
+    )
+    words = ["if-shell", "-F", "-t", who.pane_id, there, "display-message -p %s ; %s" % (mark, command)]
+    try:
+        said = tmux.ask(tmux.find_tmux(), tmux_socket, words, time.monotonic() + limit)
+    except tmux.TmuxError as error:
+        if "can't find pane" in str(error):
+            raise MovedError("the pane is gone") from None
+        raise
+    if said is None:
+        raise MovedError("the tmux server has ended")
+    _, found, after = said.partition(mark + "\n")
+    if not found:
+        raise MovedError("something else is in that pane by now")
+    return after
