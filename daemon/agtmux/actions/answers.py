@@ -52,7 +52,7 @@ def answer(decisions: Decided, known: Known, *, allow: bool) -> Kind:
             raise AgtmuxError(
                 ErrorCode.UNSUPPORTED,
                 "no hook of this agent waits for an answer, and agtmux presses no keys yet; answer it in its pane"
-                " (with Claude Code, `agtmux hooks install` makes its hook wait)",
+                " (where an agent can do that, `agtmux hooks install` makes its hook wait)",
             )
         still_there()
         handed = await decisions.decide(runtime_id, question.event_id, allow=allow, message=reason)

@@ -71,13 +71,13 @@ COMMANDS: Final[dict[str, Command]] = {
         _COMMON,
     ),
     "approve": Command(
-        "agtmux.cli.answer",
+        "agtmux.cli.approve",
         "say yes to what an agent asks, this once",
         "agtmux approve pane:host/work/@1/%3",
         ("--if-runtime", "--if-state", "--if-updated-within", "--force-stale", *_COMMON),
     ),
     "deny": Command(
-        "agtmux.cli.answer",
+        "agtmux.cli.deny",
         "say no to what an agent asks, and why",
         'agtmux deny pane:host/work/@1/%3 --reason "use the staging database"',
         ("--reason", "--if-runtime", "--if-state", "--if-updated-within", "--force-stale", *_COMMON),
