@@ -10,8 +10,12 @@ from agents import claude
 from agents.driven import Driven
 from agents.install import PINNED
 
-pytestmark = [pytest.mark.agents, pytest.mark.timeout(600)]
-VERSIONS = pytest.mark.parametrize("version", PINNED["claude"])
+pytestmark = pytest.mark.timeout(600)
+EVERY = pytest.mark.agents
+# The newest is tried with every run of the tests, the others where there is time for all.
+VERSIONS = pytest.mark.parametrize(
+    "version", [*(pytest.param(each, marks=EVERY) for each in PINNED["claude"][:-1]), PINNED["claude"][-1]]
+)
 
 
 def asks(its: Driven, name: str) -> str:
@@ -45,6 +49,7 @@ def test_what_is_approved_is_done_and_what_is_denied_is_not(version: str) -> Non
         assert not (project / "no.txt").exists()
 
 
+@EVERY
 @VERSIONS
 def test_nothing_is_answered_that_is_not_asked_any_more(version: str) -> None:
     with Driven(claude, version, hooks=True) as its:
@@ -67,6 +72,7 @@ def test_nothing_is_answered_that_is_not_asked_any_more(version: str) -> None:
         assert log.count("refused") == 3 and "delivered" not in log
 
 
+@EVERY
 def test_without_a_hook_that_waits_it_says_where_to_answer() -> None:
     with Driven(claude, PINNED["claude"][-1], hooks=False) as its:
         assert its.home is not None
