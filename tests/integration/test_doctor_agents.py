@@ -75,7 +75,7 @@ def test_hooks_that_are_incomplete_out_of_date_or_too_many(home: Home) -> None:
     whole = settings(home).read_text()
     assert examine(home).level("hooks_installed", agent="claude") == "ok"
     content = json.loads(whole)
-    del content["hooks"]["Stop"], content["hooks"]["PreToolUse"]
+    del content["hooks"]["Stop"], content["hooks"]["PostToolUse"]
     for text, code, named in (
         (json.dumps(content), "hooks_incomplete", "Stop"),
         (whole.replace(str(COMMANDS), "/old/place"), "hooks_stale", "SessionStart"),

@@ -54,6 +54,8 @@ class HookSettings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     # What is added for an event, with "{command}" where the command goes.
     entry: dict[str, Any]
     events: list[str]
+    # Events that mean something and are not installed, as they tell too little for what they cost the agent.
+    spared: list[str] = []
     # The object in the file that holds a list of entries per event.
     under: str = "hooks"
     # What a new file must hold beside it.

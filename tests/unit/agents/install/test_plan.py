@@ -221,8 +221,8 @@ def test_an_old_version_gets_what_it_knows_and_loses_what_it_does_not(files: Loc
     place(CLAUDE, files, "{}")
     install_hooks(CLAUDE, files, HOOK, backups, version="2.1.325")
     report = install_hooks(CLAUDE, files, HOOK, backups, version="2.1.70")
-    assert report.removed == ("PostToolBatch", "StopFailure")
-    assert "Claude Code 2.1.70 does not have these hooks yet: PostToolBatch, StopFailure." in report.warnings
+    assert report.removed == ("StopFailure",)
+    assert "Claude Code 2.1.70 does not have these hooks yet: StopFailure." in report.warnings
     assert hooks_status(CLAUDE, files, HOOK, version="2.1.70").missing == ()
     assert hooks_status(CLAUDE, files, HOOK, version="2.1.325").missing == report.removed
     unknown = hooks_status(CLAUDE, files, HOOK, version=None)

@@ -38,7 +38,8 @@ def test_the_events_that_mean_something_are_installed_and_no_others(sheet: Agent
     for rule in sheet.hook:
         if rule.state is not None and rule.source is Source.HOOK:
             meaningful |= {rule.event} if isinstance(rule.event, str) else set(rule.event)
-    assert set(sheet.hooks.events) == meaningful
+    assert set(sheet.hooks.events) | set(sheet.hooks.spared) == meaningful
+    assert set(sheet.hooks.events).isdisjoint(sheet.hooks.spared)
     assert len(set(sheet.hooks.events)) == len(sheet.hooks.events)
 
 
@@ -73,11 +74,10 @@ def test_no_file_is_guessed_where_the_environment_does_not_tell(environ: dict[st
     [
         ("2.1.325", set()),
         ("2.1.120", set()),
-        ("2.1.70", {"PostToolBatch", "StopFailure"}),
+        ("2.1.70", {"StopFailure"}),
         (
             "2.0.9",
             {
-                "PostToolBatch",
                 "StopFailure",
                 "Elicitation",
                 "ElicitationResult",
@@ -85,7 +85,7 @@ def test_no_file_is_guessed_where_the_environment_does_not_tell(environ: dict[st
                 "PermissionRequest",
             },
         ),
-        ("2.1.119-beta.1", {"PostToolBatch", "StopFailure"}),
+        ("2.1.119-beta.1", {"StopFailure"}),
         ("10.0", set()),
     ],
 )
@@ -95,7 +95,7 @@ def test_an_old_version_is_not_given_what_would_make_it_skip_the_whole_file(vers
 
 
 def test_of_an_unknown_version_the_least_is_expected() -> None:
-    assert hooks_of("claude").known_to(None) == ["PreToolUse", "PostToolUse", "Stop"]
+    assert hooks_of("claude").known_to(None) == ["PostToolUse", "Stop"]
     assert hooks_of("codex").known_to(None) == hooks_of("codex").events
 
 
