@@ -6,6 +6,7 @@ from argparse import ArgumentParser, Namespace
 
 from agtmux.cli.options import add_common, client, print_json
 from agtmux.domain.errors import AgtmuxError, ErrorCode
+from agtmux.domain.legible import legible
 
 # `typing` costs every command four milliseconds and is needed by nobody at run time.
 TYPE_CHECKING = False
@@ -45,7 +46,7 @@ def run(options: Namespace) -> int:
     else:
         where = "" if target == "host" else f" on {target}"
         lines = [line for item in items for line in _lines(item, where)]
-        print("\n".join(map(_legible, lines)) or f"no agent is used {where.strip() or 'here'}")
+        print("\n".join(map(legible, lines)) or f"no agent is used {where.strip() or 'here'}")
     failed = [
         AgtmuxError(ErrorCode(item["error"]["code"]), item["error"]["message"]) for item in items if item["error"]
     ]
@@ -71,8 +72,3 @@ def _lines(item: dict[str, Any], where: str) -> list[str]:
     ]
     lines = [f"{item['agent']}{where}: {', '.join(did) or 'nothing of agtmux'} ({item['path']})"]
     return lines + [f"  {warning}" for warning in item["warnings"]]
-
-
-def _legible(line: str) -> str:
-    """A warning may quote a file of another machine, which must not move this terminal."""
-    return "".join(char if char.isprintable() else "?" for char in line)

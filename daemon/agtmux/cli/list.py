@@ -6,6 +6,7 @@ from argparse import ArgumentParser, Namespace
 
 from agtmux.cli.options import add_common, client, print_json
 from agtmux.client import with_query
+from agtmux.domain.legible import legible
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -59,4 +60,4 @@ def _warn(listing: dict[str, object]) -> None:
 
     errors = listing.get("target_errors")
     for error in errors if isinstance(errors, list) else []:
-        print(f"agtmux: {error['code']}: {error['message']}", file=sys.stderr)
+        print(legible(f"agtmux: {error['code']}: {error['message']}"), file=sys.stderr)

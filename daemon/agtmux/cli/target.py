@@ -7,6 +7,7 @@ from argparse import ArgumentParser, Namespace
 
 from agtmux.cli.options import add_common, client, print_json
 from agtmux.domain.errors import AgtmuxError, ErrorCode
+from agtmux.domain.legible import legible
 
 # More than the daemon gives a target to be connected to and looked at.
 _CONNECT_LIMIT = 20.0
@@ -51,7 +52,7 @@ def _add(options: Namespace) -> int:
         print(f"{options.name} is watched, with {item['panes']} panes")
     except AgtmuxError as error:
         print(f"{options.name} is watched, but cannot be looked at yet; it is tried again and again")
-        print(f"agtmux: {error}", file=sys.stderr)
+        print(legible(f"agtmux: {error}"), file=sys.stderr)
     return 0
 
 

@@ -19,6 +19,7 @@ from agtmux.agents.install.plan import Report
 from agtmux.agents.install.program import VARIABLES, HookProgram
 from agtmux.agents.registry import Registry
 from agtmux.domain.errors import AgtmuxError, ErrorCode
+from agtmux.domain.legible import legible
 from agtmux.domain.panes import Target, TargetKind
 from agtmux.domain.runtimes import TargetId
 from agtmux.hook.compose import compose
@@ -30,7 +31,6 @@ from agtmux.probe import tmux
 from agtmux.probe.processes import program_version
 from agtmux.probe.tmux_hooks import HOOKS, OPTION
 from agtmux.targets.files import ProbeFiles, read_environ, read_versions
-from agtmux.targets.link import legible
 from agtmux.targets.messages import TmuxHooks
 
 _log = logging.getLogger(__name__)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from agtmux.domain.errors import AgtmuxError, ErrorCode
+from agtmux.domain.legible import legible
 from agtmux.probe.frames import FrameError, Frames, encode
 from agtmux.targets.messages import Looked, Notice, Reply, answer, read, refused
 
@@ -195,11 +196,6 @@ def _settle(said: Reply, asked: _Asked) -> None:
         asked.answer.set_exception(unreachable(said.failed[:500] or "it cannot look, and does not say why"))
     else:
         raise refused("it answers another question than it was asked")
-
-
-def legible(text: str) -> str:
-    """What a machine says of itself, in a form that cannot steer anybody's terminal."""
-    return "".join(char if char.isprintable() else " " for char in text)
 
 
 def unreachable(message: str) -> AgtmuxError:
