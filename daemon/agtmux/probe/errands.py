@@ -89,7 +89,7 @@ class Errands:
 
     def _versions(self, message: dict[str, Any]) -> dict[str, object]:
         found = {command: program_version(command) for command in message["commands"]}
-        return {"versions": {command: version for command, version in found.items() if version}}
+        return {"versions": {command: version for command, version in found.items() if version is not None}}
 
     def _read(self, message: dict[str, Any]) -> dict[str, object]:
         state = files.read(message["path"])

@@ -127,7 +127,7 @@ class Environ(msgspec.Struct, frozen=True):
 
 
 class Versions(msgspec.Struct, frozen=True):
-    """Of the programs that were asked for and are there."""
+    """Of the programs that were asked for and are there; empty where it cannot be told."""
 
     versions: Annotated[dict[_Word, _Word], msgspec.Meta(max_length=64)]
 
