@@ -229,7 +229,11 @@ class Fleet:
 
     def _server_began(self, target_id: TargetId) -> None:
         for hear in self.on_server:
-            hear(target_id)
+            try:
+                hear(target_id)
+            except Exception:
+                # It is told in the middle of a look, which must not fail over it.
+                _log.exception("a new tmux server of %s could not be told of", target_id)
 
     def _find_sockets(self) -> None:
         local = (watch.target for watch in self._watches.values() if watch.target.kind is TargetKind.LOCAL)

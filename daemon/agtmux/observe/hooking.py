@@ -20,7 +20,7 @@ from agtmux.agents.install.program import VARIABLES, HookProgram
 from agtmux.agents.registry import Registry
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.legible import legible
-from agtmux.domain.panes import Target, TargetKind
+from agtmux.domain.panes import HOST, Target, TargetKind
 from agtmux.domain.runtimes import TargetId
 from agtmux.hook.compose import compose
 from agtmux.observe.fleet import Fleet
@@ -71,6 +71,10 @@ class Hooks:
             if TMUX in names or (not names and action != "install" and target in self._wakers):
                 told.append(await self._change_tmux(action, target))
         return told
+
+    async def found_here(self) -> list[dict[str, Any]]:
+        """What agents' settings on this machine say, for who cannot wait: no change is waited for, no target asked."""
+        return await self._change_agents("status", [], self._world.targets[HOST], "")
 
     # Agents
 
@@ -169,7 +173,11 @@ class Hooks:
 
     async def _tell_again(self, target: Target) -> None:
         try:
-            found = await self._ask_tmux("install", target)
+            async with self._changing:
+                if target not in self._wakers:
+                    # Uninstalled while this waited its turn.
+                    return
+                found = await self._ask_tmux("install", target)
         except AgtmuxError as error:
             # Tried again with the next server, or when the line is opened anew.
             _log.warning("tmux's own hooks could not be set again: %s", error.message)

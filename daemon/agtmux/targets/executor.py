@@ -176,9 +176,10 @@ class ProbeExecutor:
             await self.close()
             raise unreachable(error.message)
         self.known = Known(looked.tmux, bool(looked.server), ahead)
-        if looked.server and looked.server != self._server:
-            self._on_server()
+        is_new = bool(looked.server) and looked.server != self._server
         self._server = looked.server
+        if is_new:
+            self._on_server()
         asked = self._panes.keys() & set(captures)
         screens = [screen for screen in looked.screens if screen.pane_id in asked]
         return Sighting(looked.server, ahead, dict(self._panes), screens, looked.is_metered)
