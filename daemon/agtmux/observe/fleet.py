@@ -24,6 +24,7 @@ from agtmux.domain.limits import Limits
 from agtmux.domain.panes import HOST, Target, TargetKind
 from agtmux.domain.refs import is_ssh_target, is_target_name
 from agtmux.domain.runtimes import TargetId
+from agtmux.domain.states import Health
 from agtmux.engine.transitions import Policy
 from agtmux.observe.ingest import Ingest
 from agtmux.observe.intake import HOOK_TYPE, Intake
@@ -135,13 +136,16 @@ class Fleet:
                 await asyncio.gather(watch.task, return_exceptions=True)
 
     async def connect(self, name: str) -> Target:
-        """Look at the target now; raises what keeps it from being looked at."""
+        """Look at the target now, until it counts as well again; raises what keeps it from being looked at."""
         watch = self._watches.get(TargetId(name))
         if watch is None:
             raise _not_found(name)
         try:
             async with asyncio.timeout(_CONNECT_LIMIT):
-                await watch.observer.looked()
+                for _ in range(self._health_policy.successes_to_ok):
+                    await watch.observer.looked()
+                    if watch.observer.error is not None or self._is_well(watch.target.target_id):
+                        break
         except TimeoutError:
             raise AgtmuxError(
                 ErrorCode.TARGET_UNREACHABLE, f"{name} did not answer within {_CONNECT_LIMIT:.0f} seconds"
@@ -149,6 +153,11 @@ class Fleet:
         if watch.observer.error is not None:
             raise watch.observer.error
         return self._world.targets.get(watch.target.target_id, watch.target)
+
+    def _is_well(self, target_id: TargetId) -> bool:
+        """Or gone, as a target of passage may be by now."""
+        target = self._world.targets.get(target_id)
+        return target is None or target.health is Health.OK
 
     def executor(self, name: str) -> ProbeExecutor:
         """The way to a target's probe, for what is no look."""
