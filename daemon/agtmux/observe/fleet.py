@@ -176,6 +176,12 @@ class Fleet:
         error = watch.observer.error if watch is not None else None
         return None if error is None else {"code": str(error.code), "message": error.message}
 
+    def mend_of(self, target_id: TargetId) -> str:
+        """The command that mends it, where one does; empty otherwise."""
+        watch = self._watches.get(target_id)
+        error = watch.observer.error if watch is not None else None
+        return "" if error is None else str(error.details.get("mend", ""))
+
     def warning_of(self, target_id: TargetId) -> str | None:
         """What works less well than it could."""
         watch = self._watches.get(target_id)

@@ -100,7 +100,7 @@ class ProbeExecutor:
         except AgtmuxError as error:
             name = self._target.target_id
             message = error.message if error.message.startswith(name) else f"{name}: {error.message}"
-            raise AgtmuxError(error.code, message, {"target": name}) from None
+            raise AgtmuxError(error.code, message, {**error.details, "target": name}) from None
 
     async def run(self, errand: dict[str, Any], kind: type[T]) -> T:
         """Have something done there beside the looking, which is what opens the line. Raises AgtmuxError."""

@@ -198,6 +198,6 @@ def _settle(said: Reply, asked: _Asked) -> None:
         raise refused("it answers another question than it was asked")
 
 
-def unreachable(message: str) -> AgtmuxError:
-    """What a machine says of itself may be part of the message."""
-    return AgtmuxError(ErrorCode.TARGET_UNREACHABLE, legible(message))
+def unreachable(message: str, mend: str = "") -> AgtmuxError:
+    """What a machine says of itself may be part of the message. `mend` is the command that mends it, if one does."""
+    return AgtmuxError(ErrorCode.TARGET_UNREACHABLE, legible(message), {"mend": mend} if mend else None)

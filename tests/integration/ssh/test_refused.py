@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import subprocess
 import tempfile
@@ -208,6 +209,8 @@ def test_connect_says_that_a_target_answers_again_when_it_does(home: Home, vms: 
     for _ in range(3):
         assert home.run("target", "connect", "vm1").returncode == 6
     assert health(home, "vm1") == "down"
+    told = json.loads(home.run("doctor", "--target", "vm1", "--json").stdout)["items"]
+    assert [item["mend"] for item in told if item["code"] == "target_down"] == ["ssh vm1"]
     known_hosts.write_text(right)
     done = home.run("target", "connect", "vm1")
     assert (done.returncode, done.stdout) == (0, "vm1 answers again, with 1 pane\n"), done
