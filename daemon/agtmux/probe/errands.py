@@ -50,8 +50,14 @@ class Errands:
             self._answer(message, declined={"code": "E_TIMEOUT", "message": why})
             return
         thread = threading.Thread(target=self._run, args=(message,), name="errand", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:
+            # No thread left, which passes; the looking goes on meanwhile.
+            why = "no thread can be started there; try again"
+            self._answer(message, declined={"code": "E_TIMEOUT", "message": why})
+            return
         self._running.append(thread)
-        thread.start()
 
     def close(self) -> None:
         """After the door is closed, so that the folders it shared with ours are empty."""
