@@ -133,7 +133,7 @@ def _overview() -> str:
     lines = [f"  {name:<{width}}  {command.summary}" for name, command in COMMANDS.items()]
     return "\n".join(
         [
-            "agtmux tells you which coding agent needs you, and lets you answer from where you are.",
+            "agtmux tells you which of the coding agents in your tmux panes needs you, on any of your machines.",
             "",
             _USAGE,
             "",
