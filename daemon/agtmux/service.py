@@ -205,7 +205,7 @@ class Service:
             # That is a finding of its own.
             return ()
         try:
-            return read_hooks(await self.hooks.change("status", [], HOST))
+            return read_hooks(await self.hooks.found_here())
         except AgtmuxError as error:
             return (AgentHooks(None, error=error.message),)
 

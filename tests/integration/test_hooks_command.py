@@ -77,3 +77,22 @@ def test_an_agent_that_nobody_uses_here_gets_no_files(home: Home) -> None:
     assert home.run("hooks", "install").stdout.strip() == "no agent is used here"
     assert not [path for path in home.folder.iterdir() if path.name.startswith(".")]
     assert (COMMANDS / "agtmux-hook").exists()
+
+
+def test_an_agent_on_the_callers_path_counts(home: Home) -> None:
+    settings(home)
+    home.start(env={"PATH": "/usr/bin:/bin"})
+    # As where the daemon was started at login and the agent lies where only a shell looks.
+    few = home.run("hooks", "install", env={"PATH": f"{COMMANDS}:/usr/bin:/bin"}).stdout
+    assert re.search(r"claude: added \d+ of \d+ ", few), few
+    assert "no Claude Code was found" in few
+    assert "→ start it in a watched pane, then: agtmux hooks install --agent claude" in few
+    theirs = installed(home, "2.1.325")
+    many = json.loads(home.run("hooks", "install", "--json", env={"PATH": theirs}).stdout)["items"][0]
+    assert (many["version"], many["left_out"]) == ("2.1.325", []) and many["added"]
+    # Whoever has another PATH takes nothing of it away, and is told of nothing amiss.
+    for action in ("install", "status"):
+        again = home.run("hooks", action).stdout
+        assert re.fullmatch(r"claude: there \d+ \(.*settings.json\)\n", again), again
+    doctor = json.loads(home.run("doctor", "--json").stdout)["items"]
+    assert next(item["code"] for item in doctor if item["agent"] == "claude") == "hooks_installed"

@@ -103,7 +103,7 @@ def test_another_server_is_a_target_of_its_own(home: Home):
         listing = listed(home, "panes")
         assert [item["identity"]["target"] for item in listing["items"]] == ["work"]
         assert listing["requested_targets"] == listing["responded_targets"] == ["host", "work"]
-        assert home.run("target", "connect", "work").stdout == "work is ok, with 1 panes\n"
+        assert home.run("target", "connect", "work").stdout == "work is ok, with 1 pane\n"
         assert home.run("target", "remove", "work").returncode == 2, "not without a yes"
         assert home.run("target", "remove", "work", "--yes").returncode == 0
         assert listed(home, "panes")["items"] == []
@@ -122,3 +122,17 @@ def test_a_target_that_cannot_be_looked_at_leaves_the_others_alone(home: Home, p
     assert listing["responded_targets"] == ["host"]
     assert listing["target_errors"][0]["code"] == "E_TARGET_UNREACHABLE"
     assert home.run("target", "connect", "broken").returncode == 6
+
+
+def test_a_pane_without_an_agent_is_listed_and_counted_as_none(home: Home, panes: dict[str, str]):
+    for what in ("panes", "windows", "sessions"):
+        summary = home.run("list", what, "--all").stdout.splitlines()[0]
+        assert summary.startswith("3 agents, 2 need you: ") and summary.endswith(", 1 without an agent"), summary
+    assert listed(home, "panes", "--all")["summary"]["total"] == 4
+
+
+def test_a_target_that_is_not_there_is_said_at_once_with_those_that_are(home: Home, panes: dict[str, str]):
+    for words in (["target", "remove", "vm9"], ["target", "connect", "vm9"], ["list", "panes", "--target", "vm9"]):
+        done = home.run(*words)
+        assert (done.returncode, done.stdout) == (5, ""), done
+        assert done.stderr == "agtmux: E_TARGET_NOT_FOUND: no target is called 'vm9'; known are host\n"

@@ -59,6 +59,8 @@ class HooksAsked(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     action: Literal["install", "uninstall", "status"]
     agents: list[str] = []
     target: str = HOST
+    # The caller's PATH: which version of an agent is started may depend on it. It is about this machine alone.
+    search_path: str = ""
 
 
 def build_app(service: Service) -> App:
@@ -176,7 +178,7 @@ class _Api:
 
     async def hooks(self, request: Request) -> Response:
         asked = _decoded(await _body(request), HooksAsked)
-        items = await self._service.hooks.change(asked.action, asked.agents, asked.target)
+        items = await self._service.hooks.change(asked.action, asked.agents, asked.target, asked.search_path)
         return _json(self._envelope({"action": asked.action, "target": asked.target, "items": items}))
 
     async def doctor(self, request: Request) -> Response:

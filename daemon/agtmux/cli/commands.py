@@ -67,7 +67,7 @@ COMMANDS: Final[dict[str, Command]] = {
     "explain": Command(
         "agtmux.cli.explain",
         "say why a pane is shown the way it is",
-        "agtmux explain pane:host/work/@1/%3",
+        "agtmux explain host/work/@1/%3",
         _COMMON,
     ),
     "approve": Command(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from urllib.parse import quote
 
 from agtmux.cli.options import add_common, client, print_json
+from agtmux.cli.refs import full_ref
+from agtmux.client import with_query
+from agtmux.domain.legible import legible
 
 # `typing` costs every command four milliseconds and is needed by nobody at run time.
 TYPE_CHECKING = False
@@ -14,16 +16,17 @@ if TYPE_CHECKING:
 
 
 def configure(parser: ArgumentParser) -> None:
-    parser.add_argument("ref", help="a pane or a runtime, as `agtmux list panes --json` names it")
+    parser.add_argument("ref", help="a pane as `agtmux list panes` shows it, a ref, or %%N where one pane has it")
     add_common(parser)
 
 
 def run(options: Namespace) -> int:
-    answer = client(options).get(f"/v1/explain?ref={quote(options.ref, safe='')}")
+    daemon = client(options)
+    answer = daemon.get(with_query("/v1/explain", {"ref": full_ref(daemon, options.ref)}))
     if options.json:
         print_json(answer)
     else:
-        print("\n".join(_lines(answer)))
+        print("\n".join(map(legible, _lines(answer))))
     return 0
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentParser, Namespace
 
 from agtmux.cli.options import add_common, client, print_json
 from agtmux.domain.errors import AgtmuxError, ErrorCode
+from agtmux.domain.legible import legible
 
 # `typing` costs every command four milliseconds and is needed by nobody at run time.
 TYPE_CHECKING = False
@@ -37,15 +39,20 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    asked = {"action": options.action, "agents": options.agent, "target": options.target}
+    asked = {
+        "action": options.action,
+        "agents": options.agent,
+        "target": options.target,
+        # The daemon may have been started by something that has another.
+        "search_path": os.environb.get(b"PATH", b"").decode("utf-8", "replace"),
+    }
     answer = client(options, _TIME_LIMIT).post("/v1/hooks", asked)
     items, target = answer["items"], answer["target"]
     if options.json:
         print_json(answer)
     else:
-        where = "" if target == "host" else f" on {target}"
-        lines = [line for item in items for line in _lines(item, where)]
-        print("\n".join(map(_legible, lines)) or f"no agent is used {where.strip() or 'here'}")
+        lines = [line for item in items for line in _lines(item, target)]
+        print("\n".join(map(legible, lines)) or f"no agent is used {_where(target).strip() or 'here'}")
     failed = [
         AgtmuxError(ErrorCode(item["error"]["code"]), item["error"]["message"]) for item in items if item["error"]
     ]
@@ -54,11 +61,18 @@ def run(options: Namespace) -> int:
     return failed[0].exit_status if failed else 0
 
 
-def _lines(item: dict[str, Any], where: str) -> list[str]:
+def _where(target: str) -> str:
+    return "" if target == "host" else f" on {target}"
+
+
+def _lines(item: dict[str, Any], target: str) -> list[str]:
+    where = _where(target)
     if item["error"]:
         return [f"{item['agent']}{where}: not done"]
+    left_out = len(item["left_out"])
+    total = sum(len(item[field]) for field in ("added", "replaced", "already_there", "missing", "stale")) + left_out
     did = [
-        f"{word} {len(item[field])}"
+        f"{word} {len(item[field])}{f' of {total}' if left_out and field in ('added', 'already_there') else ''}"
         for field, word in (
             ("added", "added"),
             ("replaced", "replaced"),
@@ -70,9 +84,8 @@ def _lines(item: dict[str, Any], where: str) -> list[str]:
         if item[field]
     ]
     lines = [f"{item['agent']}{where}: {', '.join(did) or 'nothing of agtmux'} ({item['path']})"]
-    return lines + [f"  {warning}" for warning in item["warnings"]]
-
-
-def _legible(line: str) -> str:
-    """A warning may quote a file of another machine, which must not move this terminal."""
-    return "".join(char if char.isprintable() else "?" for char in line)
+    lines += [f"  {warning}" for warning in item["warnings"]]
+    if left_out and not item["version"]:
+        there = f" --target {target}" if target != "host" else ""
+        lines.append(f"  → start it in a watched pane, then: agtmux hooks install --agent {item['agent']}{there}")
+    return lines

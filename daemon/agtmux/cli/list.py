@@ -6,6 +6,12 @@ from argparse import ArgumentParser, Namespace
 
 from agtmux.cli.options import add_common, client, print_json
 from agtmux.client import with_query
+from agtmux.domain.legible import legible
+
+# `typing` costs every command four milliseconds and is needed by nobody at run time.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -48,10 +54,19 @@ def run(options: Namespace) -> int:
     from agtmux.cli.panes import draw_groups, draw_panes
     from agtmux.cli.table import terminal_width, wants_colour
 
+    _set_apart(listing["summary"])
     draw = draw_panes if options.what == "panes" else draw_groups
     print("\n".join(draw(listing, colour=wants_colour(), width=terminal_width())))
     _warn(listing)
     return 0
+
+
+def _set_apart(summary: dict[str, Any]) -> None:
+    """Panes without an agent, which `--all` lists too: they are no agents, and nothing is unknown of them."""
+    if bare := summary["by_agent"].get("none", 0):
+        states = summary["by_state"] | {"unknown": summary["by_state"].get("unknown", 0) - bare}
+        summary["by_state"] = {state: count for state, count in states.items() if count} | {"without an agent": bare}
+        summary["total"] -= bare
 
 
 def _warn(listing: dict[str, object]) -> None:
@@ -59,4 +74,4 @@ def _warn(listing: dict[str, object]) -> None:
 
     errors = listing.get("target_errors")
     for error in errors if isinstance(errors, list) else []:
-        print(f"agtmux: {error['code']}: {error['message']}", file=sys.stderr)
+        print(legible(f"agtmux: {error['code']}: {error['message']}"), file=sys.stderr)

@@ -11,6 +11,7 @@ from io import TextIOWrapper
 from agtmux import __version__
 from agtmux.cli.commands import COMMANDS
 from agtmux.domain.errors import AgtmuxError, ErrorCode
+from agtmux.domain.legible import legible
 
 # `typing` costs every command four milliseconds and is needed by nobody at run time.
 TYPE_CHECKING = False
@@ -123,7 +124,7 @@ def _report(error: AgtmuxError, as_json: bool) -> int:
         _discard_output()
     # Python prints to standard output what is meant for a standard error that is closed.
     if sys.stderr is not None:
-        print(f"agtmux: {error}", file=sys.stderr)
+        print(legible(f"agtmux: {error}", keep="\n\t"), file=sys.stderr)
     return error.exit_status
 
 
@@ -132,7 +133,7 @@ def _overview() -> str:
     lines = [f"  {name:<{width}}  {command.summary}" for name, command in COMMANDS.items()]
     return "\n".join(
         [
-            "agtmux tells you which coding agent needs you, and lets you answer from where you are.",
+            "agtmux tells you which of the coding agents in your tmux panes needs you, on any of your machines.",
             "",
             _USAGE,
             "",

@@ -6,6 +6,7 @@ from argparse import ArgumentParser, Namespace
 
 from agtmux.cli.options import add_json, print_json
 from agtmux.client import Client
+from agtmux.domain.legible import legible
 
 # `typing` costs every command four milliseconds and is needed by nobody at run time.
 TYPE_CHECKING = False
@@ -23,7 +24,7 @@ def run(options: Namespace) -> int:
     if options.json:
         print_json(health)
     else:
-        print("\n".join(_lines(health)))
+        print("\n".join(map(legible, _lines(health))))
     return 0
 
 

@@ -6,7 +6,14 @@ import sys
 from argparse import ArgumentParser, Namespace
 
 from agtmux.cli.options import add_common, client, print_json
+from agtmux.client import Client
 from agtmux.domain.errors import AgtmuxError, ErrorCode
+from agtmux.domain.legible import legible
+
+# `typing` costs every command four milliseconds and is needed by nobody at run time.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 # More than the daemon gives a target to be connected to and looked at.
 _CONNECT_LIMIT = 20.0
@@ -48,20 +55,23 @@ def _add(options: Namespace) -> int:
         return 0
     try:
         item = daemon.post(f"/v1/targets/{options.name}/connect", {})["item"]
-        print(f"{options.name} is watched, with {item['panes']} panes")
+        print(f"{options.name} is watched, with {_panes(item)}")
     except AgtmuxError as error:
         print(f"{options.name} is watched, but cannot be looked at yet; it is tried again and again")
-        print(f"agtmux: {error}", file=sys.stderr)
+        print(legible(f"agtmux: {error}"), file=sys.stderr)
     return 0
 
 
 def _connect(options: Namespace) -> int:
-    answer = client(options, _CONNECT_LIMIT).post(f"/v1/targets/{_checked(options.name)}/connect", {})
+    daemon = client(options, _CONNECT_LIMIT)
+    before = _known(daemon, options.name)
+    answer = daemon.post(f"/v1/targets/{options.name}/connect", {})
     if options.json:
         print_json(answer)
     else:
         item = answer["item"]
-        print(f"{item['name']} is {item['health']}, with {item['panes']} panes")
+        is_back = item["health"] == "ok" != before["health"]
+        print(f"{item['name']} {'answers again' if is_back else 'is ' + item['health']}, with {_panes(item)}")
     return 0
 
 
@@ -90,10 +100,11 @@ def _list(options: Namespace) -> int:
 
 
 def _remove(options: Namespace) -> int:
-    name = _checked(options.name)
+    name, daemon = options.name, client(options)
+    _known(daemon, name)
     if not options.yes and not _confirmed(f"Stop watching {name} and forget its panes?"):
         raise AgtmuxError(ErrorCode.USAGE, f"{name} was not removed; say yes, or give --yes")
-    answer = client(options).delete(f"/v1/targets/{name}")
+    answer = daemon.delete(f"/v1/targets/{name}")
     if options.json:
         print_json(answer)
     else:
@@ -101,11 +112,18 @@ def _remove(options: Namespace) -> int:
     return 0
 
 
-def _checked(name: str) -> str:
-    """A name that can stand in a path; whether it exists is the daemon's to say."""
-    if not name or not all(char.isascii() and (char.isalnum() or char in "._-") for char in name):
-        raise AgtmuxError(ErrorCode.TARGET_NOT_FOUND, f"no target is called {name[:64]!r}")
-    return name
+def _known(daemon: Client, name: str) -> dict[str, Any]:
+    """The target of that name, before anything is asked of it or of anybody."""
+    items: list[dict[str, Any]] = daemon.get("/v1/targets")["items"]
+    for item in items:
+        if item["name"] == name:
+            return item
+    known = ", ".join(item["name"] for item in items)
+    raise AgtmuxError(ErrorCode.TARGET_NOT_FOUND, f"no target is called {name[:64]!r}; known are {known}")
+
+
+def _panes(item: dict[str, Any]) -> str:
+    return "1 pane" if item["panes"] == 1 else f"{item['panes']} panes"
 
 
 def _confirmed(question: str) -> bool:

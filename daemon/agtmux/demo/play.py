@@ -11,6 +11,7 @@ from typing import Final
 
 from agtmux.demo.scenes import Scene, Screen, Step
 from agtmux.demo.screens import Look
+from agtmux.domain.legible import legible
 
 _DIALOGS: Final[frozenset[Screen]] = frozenset({"approval", "question"})
 _RESTING: Final[frozenset[Screen]] = frozenset({"prompt", "error"})
@@ -87,7 +88,7 @@ class Play:
         elif key in _ERASE:
             self._typed = self._typed[:-1]
         else:
-            text = "".join(char if char.isprintable() else " " for char in key) if is_pasted else key
+            text = legible(key) if is_pasted else key
             if text.isprintable():
                 self._typed = (self._typed + text)[:_LONGEST_TEXT]
 

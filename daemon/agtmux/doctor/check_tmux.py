@@ -57,7 +57,7 @@ def _health(target: WatchedTarget, agents: int | None) -> Finding:
         is_down = target.health is Health.DOWN
         why = (target.error or "it has answered again, once so far").removeprefix(f"{name}: ")
         level, code = (Level.PROBLEM, "target_down") if is_down else (Level.WARNING, "target_degraded")
-        return Finding(level, code, f"{kind}, {target.health.value}: {why}", look, target=name)
+        return Finding(level, code, f"{kind}, {target.health.value}: {why}", target.mend or look, target=name)
     if target.has_server is None:
         return Finding(Level.NOTE, "target_unseen", f"{kind}, not looked at yet", look, target=name)
     said = target.tmux_said or "tmux"

@@ -105,6 +105,8 @@ class WatchedTarget:
     health: Health
     panes: int = 0
     error: str | None = None
+    # The command that mends that, where one does.
+    mend: str = ""
     # Why its hooks are not heard.
     warning: str | None = None
     # None before it was looked at.

@@ -82,7 +82,10 @@ def read_filters(query: Mapping[str, str], targets: Collection[TargetId], agents
     )
     for target_id in filters.targets(targets):
         if target_id not in targets:
-            raise AgtmuxError(ErrorCode.TARGET_NOT_FOUND, f"no target is called {target_id[:64]!r}")
+            raise AgtmuxError(
+                ErrorCode.TARGET_NOT_FOUND,
+                f"no target is called {target_id[:64]!r}; known are {', '.join(sorted(targets))}",
+            )
     if filters.agent is not None and filters.agent not in (*agents, "none"):
         raise AgtmuxError(ErrorCode.USAGE, f"no agent is called {filters.agent[:64]!r}; known are {', '.join(agents)}")
     return filters

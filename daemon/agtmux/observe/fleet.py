@@ -24,6 +24,7 @@ from agtmux.domain.limits import Limits
 from agtmux.domain.panes import HOST, Target, TargetKind
 from agtmux.domain.refs import is_ssh_target, is_target_name
 from agtmux.domain.runtimes import PaneId, TargetId
+from agtmux.domain.states import Health
 from agtmux.domain.timestamps import Timestamp
 from agtmux.engine.transitions import Policy
 from agtmux.observe.files import Files
@@ -141,13 +142,16 @@ class Fleet:
                 await asyncio.gather(watch.task, return_exceptions=True)
 
     async def connect(self, name: str) -> Target:
-        """Look at the target now; raises what keeps it from being looked at."""
+        """Look at the target now, until it counts as well again; raises what keeps it from being looked at."""
         watch = self._watches.get(TargetId(name))
         if watch is None:
             raise _not_found(name)
         try:
             async with asyncio.timeout(_CONNECT_LIMIT):
-                await watch.observer.looked()
+                for _ in range(self._health_policy.successes_to_ok):
+                    await watch.observer.looked()
+                    if watch.observer.error is not None or self._is_well(watch.target.target_id):
+                        break
         except TimeoutError:
             raise AgtmuxError(
                 ErrorCode.TARGET_UNREACHABLE, f"{name} did not answer within {_CONNECT_LIMIT:.0f} seconds"
@@ -155,6 +159,11 @@ class Fleet:
         if watch.observer.error is not None:
             raise watch.observer.error
         return self._world.targets.get(watch.target.target_id, watch.target)
+
+    def _is_well(self, target_id: TargetId) -> bool:
+        """Or gone, as a target of passage may be by now."""
+        target = self._world.targets.get(target_id)
+        return target is None or target.health is Health.OK
 
     def executor(self, name: str) -> ProbeExecutor:
         """The way to a target's probe, for what is no look."""
@@ -184,6 +193,12 @@ class Fleet:
         watch = self._watches.get(target_id)
         error = watch.observer.error if watch is not None else None
         return None if error is None else {"code": str(error.code), "message": error.message}
+
+    def mend_of(self, target_id: TargetId) -> str:
+        """The command that mends it, where one does; empty otherwise."""
+        watch = self._watches.get(target_id)
+        error = watch.observer.error if watch is not None else None
+        return "" if error is None else str(error.details.get("mend", ""))
 
     def warning_of(self, target_id: TargetId) -> str | None:
         """What works less well than it could."""
@@ -263,7 +278,11 @@ class Fleet:
 
     def _server_began(self, target_id: TargetId) -> None:
         for hear in self.on_server:
-            hear(target_id)
+            try:
+                hear(target_id)
+            except Exception:
+                # It is told in the middle of a look, which must not fail over it.
+                _log.exception("a new tmux server of %s could not be told of", target_id)
 
     def _find_sockets(self) -> None:
         local = (watch.target for watch in self._watches.values() if watch.target.kind is TargetKind.LOCAL)

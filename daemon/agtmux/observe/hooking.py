@@ -19,7 +19,8 @@ from agtmux.agents.install.plan import Report
 from agtmux.agents.install.program import VARIABLES, HookProgram
 from agtmux.agents.registry import Registry
 from agtmux.domain.errors import AgtmuxError, ErrorCode
-from agtmux.domain.panes import Target, TargetKind
+from agtmux.domain.legible import legible
+from agtmux.domain.panes import HOST, Target, TargetKind
 from agtmux.domain.runtimes import TargetId
 from agtmux.hook.compose import compose
 from agtmux.observe.fleet import Fleet
@@ -30,7 +31,6 @@ from agtmux.probe import tmux
 from agtmux.probe.processes import program_version
 from agtmux.probe.tmux_hooks import HOOKS, OPTION
 from agtmux.targets.files import ProbeFiles, read_environ, read_versions
-from agtmux.targets.link import legible
 from agtmux.targets.messages import TmuxHooks
 
 _log = logging.getLogger(__name__)
@@ -53,8 +53,13 @@ class Hooks:
         self._changing = asyncio.Lock()
         fleet.on_server.append(self._server_began)
 
-    async def change(self, action: str, names: list[str], target_name: str) -> list[dict[str, Any]]:
-        """Install, uninstall or look at hooks; one item an agent. tmux's own only if they are named, or were before."""
+    async def change(
+        self, action: str, names: list[str], target_name: str, search_path: str = ""
+    ) -> list[dict[str, Any]]:
+        """Install, uninstall or look at hooks; one item an agent. tmux's own only if they are named, or were before.
+
+        `search_path` is where whoever asks starts agents from on this machine.
+        """
         target = self._world.targets.get(TargetId(target_name))
         if target is None:
             raise AgtmuxError(ErrorCode.TARGET_NOT_FOUND, f"no target is called {target_name[:64]!r}")
@@ -62,16 +67,22 @@ class Hooks:
         async with self._changing:
             told = []
             if agents or not names:
-                told += await self._change_agents(action, agents, target)
+                told += await self._change_agents(action, agents, target, search_path)
             if TMUX in names or (not names and action != "install" and target in self._wakers):
                 told.append(await self._change_tmux(action, target))
         return told
 
+    async def found_here(self) -> list[dict[str, Any]]:
+        """What agents' settings on this machine say, for who cannot wait: no change is waited for, no target asked."""
+        return await self._change_agents("status", [], self._world.targets[HOST], "")
+
     # Agents
 
-    async def _change_agents(self, action: str, names: list[str], target: Target) -> list[dict[str, Any]]:
+    async def _change_agents(
+        self, action: str, names: list[str], target: Target, search_path: str
+    ) -> list[dict[str, Any]]:
         is_ssh = target.kind is TargetKind.SSH
-        desk, installed = await (self._desk_there(target) if is_ssh else self._desk_here())
+        desk, installed = await (self._desk_there(target) if is_ssh else self._desk_here(search_path))
         versions = self._versions(installed, target)
         match action:
             case "install":
@@ -87,10 +98,11 @@ class Hooks:
                     item["warnings"] = (*item["warnings"], f"{warning[:1].upper()}{warning[1:]}.")
         return told
 
-    async def _desk_here(self) -> tuple[HookDesk, Mapping[str, str]]:
+    async def _desk_here(self, search_path: str) -> tuple[HookDesk, Mapping[str, str]]:
         commands = self._commands()
-        found = await asyncio.to_thread(lambda: {command: program_version(command) for command in commands})
-        return HookDesk(self._registry, LocalFiles(), Backups(self._backups), _hook_command()), found
+        found = await asyncio.to_thread(lambda: {each: program_version(each, search_path) for each in commands})
+        installed = {command: version for command, version in found.items() if version is not None}
+        return HookDesk(self._registry, LocalFiles(), Backups(self._backups), _hook_command()), installed
 
     async def _desk_there(self, target: Target) -> tuple[HookDesk, Mapping[str, str]]:
         await self._fleet.connect(target.target_id)
@@ -110,18 +122,19 @@ class Hooks:
         return [rule.commands[0] for rule in rules if rule.commands]
 
     def _versions(self, installed: Mapping[str, str], target: Target) -> dict[str, str]:
-        """By agent the oldest that is in use on the target's machine: one that runs, or what would be started there."""
+        """By agent the oldest that is in use on the target's machine: one that runs, or what would be started there.
+        Empty where one is there and does not say."""
         versions: dict[str, str] = {}
         for name in self._registry.agent_types:
             for command in self._registry.sheet(name).process.commands[:1]:
-                if installed.get(command):
+                if command in installed:
                     versions[name] = installed[command]
         for (target_id, _), record in self._world.records.items():
             runtime, other = record.runtime, self._world.targets.get(target_id)
             is_there = other is not None and (other.kind, other.connection_ref) == (target.kind, target.connection_ref)
-            if is_there and runtime.agent_version is not None:
-                known = versions.get(runtime.agent_type, runtime.agent_version)
-                versions[runtime.agent_type] = min(known, runtime.agent_version, key=_numbers)
+            if is_there:
+                told = [each for each in (versions.get(runtime.agent_type), runtime.agent_version) if each]
+                versions[runtime.agent_type] = min(told, key=_numbers, default="")
         return versions
 
     # tmux
@@ -160,7 +173,11 @@ class Hooks:
 
     async def _tell_again(self, target: Target) -> None:
         try:
-            found = await self._ask_tmux("install", target)
+            async with self._changing:
+                if target not in self._wakers:
+                    # Uninstalled while this waited its turn.
+                    return
+                found = await self._ask_tmux("install", target)
         except AgtmuxError as error:
             # Tried again with the next server, or when the line is opened anew.
             _log.warning("tmux's own hooks could not be set again: %s", error.message)

@@ -10,6 +10,7 @@ import json
 import os
 from pathlib import Path
 
+from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.panes import Target
 from agtmux.paths import private_directory
 
@@ -31,16 +32,20 @@ class Wakers:
     def _places(self) -> list[dict[str, str]]:
         try:
             return list(json.loads(self._file.read_bytes()))
-        except (FileNotFoundError, ValueError, TypeError):
+        except (OSError, ValueError, TypeError, RecursionError):
             # Without it they are not told again, which `hooks status` says.
             return []
 
     def _save(self, places: list[dict[str, str]]) -> None:
-        private_directory(str(self._file.parent))
         half = self._file.with_name(f".{self._file.name}.tmp")
-        with os.fdopen(os.open(half, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
-            file.write(json.dumps(places, indent=2).encode())
-        half.replace(self._file)
+        try:
+            private_directory(str(self._file.parent))
+            with os.fdopen(os.open(half, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
+                file.write(json.dumps(places, indent=2).encode())
+            half.replace(self._file)
+        except OSError as error:
+            why = f"{self._file} cannot be written, so a new tmux server will not be told: {error.strerror}"
+            raise AgtmuxError(ErrorCode.CONFIG, f"{why}; mend it and try again") from None
 
 
 def _place(target: Target) -> dict[str, str]:

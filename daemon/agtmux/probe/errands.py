@@ -52,8 +52,14 @@ class Errands:
             self._answer(message, declined={"code": "E_TIMEOUT", "message": why})
             return
         thread = threading.Thread(target=self._run, args=(message,), name="errand", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:
+            # No thread left, which passes; the looking goes on meanwhile.
+            why = "no thread can be started there; try again"
+            self._answer(message, declined={"code": "E_TIMEOUT", "message": why})
+            return
         self._running.append(thread)
-        thread.start()
 
     def close(self) -> None:
         """After the door is closed, so that the folders it shared with ours are empty."""
@@ -93,7 +99,7 @@ class Errands:
 
     def _versions(self, message: dict[str, Any]) -> dict[str, object]:
         found = {command: program_version(command) for command in message["commands"]}
-        return {"versions": {command: version for command, version in found.items() if version}}
+        return {"versions": {command: version for command, version in found.items() if version is not None}}
 
     def _read(self, message: dict[str, Any]) -> dict[str, object]:
         state = files.read(message["path"])

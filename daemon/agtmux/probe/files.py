@@ -197,6 +197,8 @@ def _make_folders(folder: str) -> list[str]:
     for each in missing:
         with contextlib.suppress(FileExistsError):
             os.mkdir(each, _FOLDER_MODE)
+            # The umask is the whole process's, and strict while the door for hooks is made.
+            os.chmod(each, _FOLDER_MODE)
     return missing
 
 

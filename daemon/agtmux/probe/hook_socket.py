@@ -59,10 +59,13 @@ class HookSocket:
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             self._bind()
+            threading.Thread(target=self._accept, name="hooks", daemon=True).start()
+        except RuntimeError as error:
+            self.close()
+            raise OSError("hooks cannot be listened for: %s" % error) from None
         except BaseException:
             self.close()
             raise
-        threading.Thread(target=self._accept, name="hooks", daemon=True).start()
 
     def close(self) -> None:
         self._listener.close()
@@ -98,6 +101,8 @@ class HookSocket:
         self._make_folder(os.path.dirname(folder))
         with contextlib.suppress(FileExistsError):
             os.mkdir(folder, 0o700)
+            # Whatever the umask, which another door may be changing.
+            os.chmod(folder, 0o700)
             self.made.append(folder)
 
     def _accept(self) -> None:
@@ -111,7 +116,12 @@ class HookSocket:
                 time.sleep(0.1)
                 continue
             self._turns.acquire()
-            threading.Thread(target=self._serve, args=(connection,), name="hook", daemon=True).start()
+            try:
+                threading.Thread(target=self._serve, args=(connection,), name="hook", daemon=True).start()
+            except RuntimeError:
+                # No thread left, which passes. The hook keeps what it has.
+                connection.close()
+                self._turns.release()
 
     def _serve(self, connection: socket.socket) -> None:
         try:

@@ -129,13 +129,19 @@ def describe(process: Process, with_files: bool = True) -> dict[str, object]:
     }
 
 
-def program_version(command: str) -> str:
-    """The version of an installed program, from its package or its name; empty if neither tells."""
+def program_version(command: str, search_path: str = "") -> str | None:
+    """The version of an installed program, from its package or its name; empty if neither tells, None if there is none.
+
+    `search_path` is somebody's PATH, which goes before the own one.
+    """
     home = os.path.expanduser("~")
     elsewhere = ":".join([home + "/.local/bin", "/opt/homebrew/bin", "/usr/local/bin"])
-    path = shutil.which(command) or shutil.which(command, path=elsewhere)
+    # What is relative was so to another folder than ours.
+    theirs = ":".join(folder for folder in search_path.split(":") if os.path.isabs(folder))
+    found = (shutil.which(command, path=path) for path in (theirs or None, None, elsewhere))
+    path = next(filter(None, found), None)
     if path is None:
-        return ""
+        return None
     real = os.path.realpath(path)
     base = os.path.basename(real)
     return base if _VERSION.fullmatch(base) else _package(real)[1]

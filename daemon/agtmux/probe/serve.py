@@ -29,7 +29,7 @@ from agtmux.probe.frames import Frames, decode, encode
 from agtmux.probe.hook_socket import HookSocket, places
 from agtmux.probe.looks import Looker
 from agtmux.probe.wake import Wake
-from agtmux.probe.watching import Scanner, Watcher, names_beside, read_tail
+from agtmux.probe.watching import LONGEST_TEXT, Scanner, Untold, Watcher, names_beside, read_tail
 
 # How soon something that happened is noticed.
 _ATTENTION = 0.25
@@ -39,11 +39,12 @@ _DOOR_EVERY = 5.0
 _HEARD_WITHIN = 12.0
 # An agent that writes its log line by line is told of a few times a second.
 _FILES_PAUSE = 0.25
+# Of how many at once: less than the other end takes in a second, hooks and all, or it takes us for hostile.
+_FILES_AT_ONCE = 50
 # Folders that the system does not tell us about, or that are not there yet, have to be looked at.
 _FOLDERS_EVERY = 5.0
 # At the start only what somebody may still be at.
 _OLDEST_FILE = 12 * 3600
-_LONGEST_TEXT = 16 * 1024
 
 
 class Line:
@@ -81,6 +82,8 @@ class Probe:
         self._folders_due = 0.0
         self._files_not_before = 0.0
         self._has_seen_folders = False
+        # Files that wait for their turn to be told of.
+        self._untold = Untold()
 
     def close(self) -> None:
         for door in self._doors.values():
@@ -160,15 +163,18 @@ class Probe:
             self._tell_files()
 
     def _tell_files(self) -> None:
-        for change in self._watcher.changes():
+        changes = self._watcher.changes()
+        if not self._has_seen_folders:
+            changes = [change for change in changes if _is_recent(str(change["path"]))]
+        self._untold.add(changes)
+        for change in self._untold.take(_FILES_AT_ONCE):
             path = str(change["path"])
-            if self._has_seen_folders or _is_recent(path):
-                text = "" if change["gone"] else read_tail(path, _LONGEST_TEXT)
-                self._line.send({"notice": "file", "text": text, "beside": names_beside(path), **change})
+            text = "" if change["gone"] else read_tail(path, LONGEST_TEXT)
+            self._line.send({"notice": "file", "text": text, "beside": names_beside(path), **change})
         self._has_seen_folders = True
         self._files_not_before = time.monotonic() + _FILES_PAUSE
         pause = math.inf if self._watcher.is_told_all() else _FOLDERS_EVERY
-        self._folders_due = time.monotonic() + pause
+        self._folders_due = time.monotonic() + (_FILES_PAUSE if self._untold else pause)
 
     def _open_doors(self) -> None:
         """Those that are not open yet; what is in the way may go."""

@@ -47,7 +47,9 @@ class Wake:
         now = time.monotonic()
         self._allowance = min(_AT_ONCE, self._allowance + (now - self._counted) * _A_SECOND)
         self._counted = now
-        if self._allowance >= 1:
+        if self._allowance < 1:
+            return
+        try:
             # Its output is never written to: it is the end of it that tells.
             self._waiting = subprocess.Popen(
                 self._command,
@@ -56,6 +58,9 @@ class Wake:
                 stderr=subprocess.DEVNULL,
                 env=tmux.environment(),
             )
+        except OSError:
+            # No process or no descriptor left, which passes: tried again, and not at every turn.
+            self._allowance -= 1
 
     def fileno(self) -> int | None:
         return self._waiting.stdout.fileno() if self._waiting is not None and self._waiting.stdout else None

@@ -17,6 +17,9 @@ import time
 from fnmatch import fnmatchcase
 from typing import Any, Callable, Dict, Tuple
 
+# Bytes of a file that are told of it.
+LONGEST_TEXT = 16 * 1024
+
 _MOST = 500
 _MOST_READS = 32
 _MOST_BESIDE = 64
@@ -319,7 +322,31 @@ class Watcher:
         return self._scanner.watch(folders, files)
 
 
-def read_tail(path: str, limit: int = 65_536) -> str:
+class Untold:
+    """Changes that are told a few at a time: many come at once where a home is restored, or cleared."""
+
+    def __init__(self) -> None:
+        # In the order in which they came, with when the file was written.
+        self._waiting: dict[tuple[object, object], tuple[float, dict[str, object]]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def add(self, changes: list[dict[str, object]]) -> None:
+        """What changes again while it waits keeps its place, and is told of once, as it is then."""
+        for change in changes:
+            written = math.inf if change["gone"] else _written(str(change["path"]))
+            self._waiting[change["name"], change["path"]] = written, change
+
+    def take(self, most: int) -> list[dict[str, object]]:
+        """Half of them the newest, as somebody is at those, and half those that wait longest, so that all are told."""
+        newest = sorted(self._waiting, key=lambda key: self._waiting[key][0], reverse=True)[: (most + 1) // 2]
+        chosen = set(newest)
+        oldest = [key for key in self._waiting if key not in chosen][: most - len(newest)]
+        return [self._waiting.pop(key)[1] for key in (*newest, *oldest)]
+
+
+def read_tail(path: str, limit: int = LONGEST_TEXT) -> str:
     """A regular file's text, or as many of its last lines as fit; empty if it is gone or something else."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
@@ -348,6 +375,13 @@ def names_beside(path: str) -> list[str]:
     # A name that is no text is nobody's that we know.
     legible = [name for name in names if len(name) <= 200 and name.isprintable()]
     return legible if len(legible) <= _MOST_BESIDE else []
+
+
+def _written(path: str) -> float:
+    try:
+        return os.lstat(path).st_mtime
+    except OSError:
+        return math.inf
 
 
 def _sign(status: os.stat_result) -> _Sign:

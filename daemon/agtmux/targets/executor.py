@@ -100,7 +100,7 @@ class ProbeExecutor:
         except AgtmuxError as error:
             name = self._target.target_id
             message = error.message if error.message.startswith(name) else f"{name}: {error.message}"
-            raise AgtmuxError(error.code, message, {"target": name}) from None
+            raise AgtmuxError(error.code, message, {**error.details, "target": name}) from None
 
     async def run(self, errand: dict[str, Any], kind: type[T]) -> T:
         """Have something done there beside the looking, which is what opens the line. Raises AgtmuxError."""
@@ -181,9 +181,10 @@ class ProbeExecutor:
             await self.close()
             raise unreachable(error.message)
         self.known = Known(looked.tmux, bool(looked.server), ahead)
-        if looked.server and looked.server != self._server:
-            self._on_server()
+        is_new = bool(looked.server) and looked.server != self._server
         self._server = looked.server
+        if is_new:
+            self._on_server()
         asked = self._panes.keys() & set(captures)
         screens = [screen for screen in looked.screens if screen.pane_id in asked]
         return Sighting(looked.server, ahead, dict(self._panes), screens, looked.is_metered)

@@ -25,7 +25,7 @@ async def read_environ(executor: ProbeExecutor, names: Sequence[str]) -> Mapping
 
 
 async def read_versions(executor: ProbeExecutor, commands: Sequence[str]) -> Mapping[str, str]:
-    """Of the programs that are installed there."""
+    """Of the programs that are installed there; empty where it cannot be told."""
     return (await executor.run({"do": "versions", "commands": list(commands)}, Versions)).versions
 
 

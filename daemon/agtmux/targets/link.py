@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from agtmux.domain.errors import AgtmuxError, ErrorCode
+from agtmux.domain.legible import legible
 from agtmux.probe.frames import FrameError, Frames, encode
 from agtmux.targets.messages import Looked, Notice, Reply, answer, read, refused
 
@@ -197,11 +198,6 @@ def _settle(said: Reply, asked: _Asked) -> None:
         raise refused("it answers another question than it was asked")
 
 
-def legible(text: str) -> str:
-    """What a machine says of itself, in a form that cannot steer anybody's terminal."""
-    return "".join(char if char.isprintable() else " " for char in text)
-
-
-def unreachable(message: str) -> AgtmuxError:
-    """What a machine says of itself may be part of the message."""
-    return AgtmuxError(ErrorCode.TARGET_UNREACHABLE, legible(message))
+def unreachable(message: str, mend: str = "") -> AgtmuxError:
+    """What a machine says of itself may be part of the message. `mend` is the command that mends it, if one does."""
+    return AgtmuxError(ErrorCode.TARGET_UNREACHABLE, legible(message), {"mend": mend} if mend else None)

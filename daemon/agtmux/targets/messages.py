@@ -9,6 +9,7 @@ import msgspec
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.panes import ForegroundProcess
 from agtmux.probe.files import MOST_BYTES
+from agtmux.probe.watching import LONGEST_TEXT
 
 T = TypeVar("T")
 
@@ -91,7 +92,7 @@ class SessionFile(msgspec.Struct, frozen=True):
     name: _Word
     path: _Line
     gone: bool
-    text: Annotated[str, msgspec.Meta(max_length=200_000)]
+    text: Annotated[str, msgspec.Meta(max_length=LONGEST_TEXT)]
     # What is in the same folder.
     beside: Annotated[tuple[_Word, ...], msgspec.Meta(max_length=64)] = ()
 
@@ -126,7 +127,7 @@ class Environ(msgspec.Struct, frozen=True):
 
 
 class Versions(msgspec.Struct, frozen=True):
-    """Of the programs that were asked for and are there."""
+    """Of the programs that were asked for and are there; empty where it cannot be told."""
 
     versions: Annotated[dict[_Word, _Word], msgspec.Meta(max_length=64)]
 

@@ -182,7 +182,8 @@ async def _explained(ssh_target: str) -> AsyncIterator[None]:
         raise unreachable(
             f"a host key on the way to {ssh_target} is not the one in your known_hosts, or not there yet;"
             f" look at it and accept it with: ssh {ssh_target}"
-            " (with UserKnownHostsFile none or /dev/null, none is ever known)"
+            " (with UserKnownHostsFile none or /dev/null, none is ever known)",
+            mend=f"ssh {ssh_target}",
         ) from None
     except asyncssh.PermissionDenied:
         raise unreachable(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import subprocess
 import tempfile
@@ -193,3 +194,25 @@ def test_a_target_that_was_refused_is_found_once_that_is_mended(home: Home, vms:
     assert home.run("target", "connect", "vm1").returncode == 6
     known_hosts.write_text(right)
     wait_until(lambda: ("vm1", pane_id) in seen(home), "the pane, by itself")
+
+
+def test_connect_says_that_a_target_answers_again_when_it_does(home: Home, vms: Vms) -> None:
+    # So that it does not come back by itself meanwhile.
+    home.configure("[health]\nsuccesses_to_ok = 3\n")
+    [vm] = vms(1)
+    vm.pane()
+    known_hosts = home.folder / ".ssh" / "known_hosts"
+    right = known_hosts.read_text()
+    known_hosts.write_text("")
+    home.start()
+    assert home.run("target", "add", "vm1", "--kind", "ssh").returncode == 0
+    for _ in range(3):
+        assert home.run("target", "connect", "vm1").returncode == 6
+    assert health(home, "vm1") == "down"
+    told = json.loads(home.run("doctor", "--target", "vm1", "--json").stdout)["items"]
+    assert [item["mend"] for item in told if item["code"] == "target_down"] == ["ssh vm1"]
+    known_hosts.write_text(right)
+    done = home.run("target", "connect", "vm1")
+    assert (done.returncode, done.stdout) == (0, "vm1 answers again, with 1 pane\n"), done
+    assert health(home, "vm1") == "ok"
+    assert home.run("target", "connect", "vm1").stdout == "vm1 is ok, with 1 pane\n"

@@ -43,7 +43,7 @@ def test_a_vm_is_named_as_ssh_takes_it(home: Home, vms: Vms, form: str) -> None:
     done = home.run("target", "add", "far", "--kind", "ssh", "--ssh-target", ssh_target)
     assert (done.returncode, done.stderr) == (0, "")
     done = home.run("target", "connect", "far")
-    assert (done.returncode, done.stdout) == (0, "far is ok, with 1 panes\n"), done
+    assert (done.returncode, done.stdout) == (0, "far is ok, with 1 pane\n"), done
     assert list(seen(home)) == [("far", pane_id)]
     assert client_files(home) == before
 

@@ -2,6 +2,7 @@
 
 import socket
 import stat
+import threading
 from pathlib import Path
 
 import pytest
@@ -130,3 +131,16 @@ def test_a_file_that_is_no_socket_is_left_alone(short_tmp):
     with pytest.raises(FileExistsError):
         HookSocket(str(short_tmp / "x.sock"), never)
     assert (short_tmp / "x.sock").read_text() == "mine"
+
+
+def test_no_thread_left_is_a_door_that_cannot_be_opened_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    path = str(tmp_path / "folder" / "socket")
+    with monkeypatch.context() as patched, pytest.raises(OSError, match="cannot be listened for"):
+        patched.setattr(threading.Thread, "start", refuse)
+        HookSocket(path, lambda *_: True)
+    # Nothing of it is in the way of the next try.
+    assert not (tmp_path / "folder").exists()
+    HookSocket(path, lambda *_: True).close()

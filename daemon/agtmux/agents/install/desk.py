@@ -27,7 +27,7 @@ class HookDesk:
         self._program = program
 
     def install(self, names: list[str], versions: Mapping[str, str]) -> list[dict[str, Any]]:
-        """`versions` has the oldest version that is in use, of those that are."""
+        """`versions` has the oldest version that is in use, of those that are; empty where it cannot be told."""
         chosen = self._chosen(names)
         if self._program is not None and any(_has_hooks(sheet) for sheet in chosen):
             self._program.place()

@@ -6,7 +6,7 @@ and then the file is as it was.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -37,12 +37,14 @@ class Report:
     warnings: tuple[str, ...] = ()
     # The file as it was.
     backup: str | None = None
+    # Events that the version in use may not know, and that version: empty if it cannot be told, None if there is none.
+    left_out: tuple[str, ...] = ()
+    version: str | None = None
     # Of a status, what its warnings say: settings that switch all hooks off, settings that are needed and not there,
-    # our entries that are not needed, and events that the version in use may not know.
+    # and our entries that are not needed.
     off: tuple[str, ...] = ()
     lacking: tuple[str, ...] = ()
     surplus: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ()
 
     @property
     def changed(self) -> bool:
@@ -58,13 +60,14 @@ def install_hooks(
 ) -> Report:
     """Let the agent run `hook_command`, the absolute path of agtmux-hook, for every event that its version knows.
 
-    `version` is the oldest one in use; without it, only what every version knows is installed.
+    `version` is the oldest one in use; without it, what every version knows is installed, and nothing taken out that
+    was installed when there was one.
     """
     settings, path = _settings(sheet), _path(sheet, files)
-    wiring = Wiring(sheet.agent_type, settings, tuple(settings.known_to(version)), _checked(hook_command))
     state = files.read(path)
     text = _text(path, state)
     try:
+        wiring = _wiring(sheet.agent_type, settings, hook_command, text, version)
         before, new = status(text, wiring), install(text, wiring)
     except JsoncError as error:
         raise _not_understood(path, text, error) from None
@@ -84,6 +87,8 @@ def install_hooks(
         removed=before.surplus,
         warnings=(*notes, *_warnings(sheet, path, state, text, wiring, version)),
         backup=backup,
+        left_out=_left_out(wiring),
+        version=version,
     )
 
 
@@ -97,10 +102,10 @@ def uninstall_hooks(sheet: AgentSheet, files: Files, backups: Backups) -> list[R
 def hooks_status(sheet: AgentSheet, files: Files, hook_command: str, *, version: str | None) -> Report:
     """What of ours is there, what is missing, and what runs another command than `hook_command`."""
     settings, path = _settings(sheet), _path(sheet, files)
-    wiring = Wiring(sheet.agent_type, settings, tuple(settings.known_to(version)), _checked(hook_command))
     state = files.read(path)
     text = _text(path, state)
     try:
+        wiring = _wiring(sheet.agent_type, settings, hook_command, text, version)
         found = status(text, wiring)
     except JsoncError as error:
         raise _not_understood(path, text, error) from None
@@ -114,7 +119,8 @@ def hooks_status(sheet: AgentSheet, files: Files, hook_command: str, *, version:
         off=tuple(switched_off(text, wiring)),
         lacking=tuple(lacks(text, wiring)),
         surplus=found.surplus,
-        left_out=tuple(event for event in settings.events if event not in wiring.events),
+        left_out=_left_out(wiring),
+        version=version,
     )
 
 
@@ -139,6 +145,20 @@ def _uninstall(sheet: AgentSheet, files: Files, backups: Backups, path: str, fol
     backups.forget(sheet.agent_type, path)
     warnings = _link(path, state) if removed else []
     return Report(sheet.agent_type, path, removed=removed, warnings=tuple(warnings), backup=backup)
+
+
+def _wiring(agent: str, settings: HookSettings, hook_command: str, text: str | None, version: str | None) -> Wiring:
+    every = Wiring(agent, settings, tuple(settings.events), _checked(hook_command))
+    wanted = set(settings.known_to(version or None))
+    if not version:
+        # An entry that is there was put there for a version that was known: that it is not known now says nothing.
+        found = status(text, every)
+        wanted.update(found.there, found.stale)
+    return replace(every, events=tuple(event for event in settings.events if event in wanted))
+
+
+def _left_out(wiring: Wiring) -> tuple[str, ...]:
+    return tuple(event for event in wiring.settings.events if event not in wiring.events)
 
 
 def _settings(sheet: AgentSheet) -> HookSettings:
@@ -194,10 +214,11 @@ def _warnings(
 ) -> list[str]:
     settings = wiring.settings
     warnings = _link(path, state)
-    left_out = [event for event in settings.events if event not in wiring.events]
-    if left_out and version is None:
+    left_out = _left_out(wiring)
+    if left_out and not version:
+        none = "" if version is not None else f" (no {sheet.name} was found, on the PATH or in a watched pane)"
         warnings.append(
-            f"Which version of {sheet.name} is in use is not known, so hooks that old ones reject are left out: "
+            f"Which version of {sheet.name} is in use is not known{none}, so hooks that old ones reject are left out: "
             f"{', '.join(left_out)}."
         )
     elif left_out:

@@ -225,9 +225,27 @@ def test_an_old_version_gets_what_it_knows_and_loses_what_it_does_not(files: Loc
     assert "Claude Code 2.1.70 does not have these hooks yet: StopFailure." in report.warnings
     assert hooks_status(CLAUDE, files, HOOK, version="2.1.70").missing == ()
     assert hooks_status(CLAUDE, files, HOOK, version="2.1.325").missing == report.removed
-    unknown = hooks_status(CLAUDE, files, HOOK, version=None)
-    assert any("installing removes them" in warning for warning in unknown.warnings)
-    assert any("is not known" in warning for warning in unknown.warnings)
+
+
+@pytest.mark.parametrize(("version", "told"), [(None, "no Claude Code was found"), ("", "is not known, so")])
+def test_a_version_that_is_not_known_takes_nothing_out(
+    files: LocalFiles, backups: Backups, version: str | None, told: str
+) -> None:
+    place(CLAUDE, files, "{}")
+    least = install_hooks(CLAUDE, files, HOOK, backups, version=version)
+    assert least.added and least.left_out and least.version == version
+    assert any(told in warning for warning in least.warnings)
+    install_hooks(CLAUDE, files, HOOK, backups, version="2.1.70")
+    some = hooks_status(CLAUDE, files, HOOK, version=version)
+    assert some.left_out == ("PostToolBatch", "StopFailure")
+    assert (some.stale, some.surplus, some.missing) == ((), (), ())
+    full = install_hooks(CLAUDE, files, HOOK, backups, version=NEWEST)
+    again = install_hooks(CLAUDE, files, HOOK, backups, version=version)
+    assert not again.changed and not again.left_out and not again.warnings
+    assert set(again.already_there) == {*full.added, *full.already_there}
+    # Another place of agtmux-hook is still brought up to date, for all of them.
+    moved = install_hooks(CLAUDE, files, "/elsewhere/agtmux-hook", backups, version=version)
+    assert moved.replaced == again.already_there and not moved.removed
 
 
 def test_people_are_told_what_they_have_to_do_when_something_is_new(files: LocalFiles, backups: Backups) -> None:

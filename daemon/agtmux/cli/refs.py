@@ -1,0 +1,31 @@
+"""Refs as people type them: the way the table shows a pane, or its number alone. The daemon takes whole ones only."""
+
+from __future__ import annotations
+
+from agtmux.client import Client
+from agtmux.domain.errors import AgtmuxError, ErrorCode
+
+
+def full_ref(daemon: Client, text: str) -> str:
+    """The ref that is meant. What is none is left for the daemon to refuse."""
+    if text.startswith(("pane:", "runtime:")) or "%" not in text:
+        return text
+    shown: dict[str, dict[str, str]] = {
+        item["ref"]: item["identity"] for item in daemon.get("/v1/panes?all=1")["items"]
+    }
+    meant = [ref for ref, identity in shown.items() if text in (ref.removeprefix("pane:"), _as_shown(identity))]
+    if "/" not in text:
+        meant = [ref for ref, identity in shown.items() if identity["pane_id"] == text]
+    if len(meant) > 1:
+        raise AgtmuxError(
+            ErrorCode.REF_AMBIGUOUS, f"{text[:64]} is a pane of several; say which: {', '.join(meant)}", {"refs": meant}
+        )
+    if meant:
+        return meant[0]
+    if "/" in text:
+        return f"pane:{text}"
+    raise AgtmuxError(ErrorCode.REF_NOT_FOUND, f"no pane is called {text[:64]!r}; see agtmux list panes --all")
+
+
+def _as_shown(identity: dict[str, str]) -> str:
+    return "/".join(identity[part] for part in ("target", "session_name", "window_id", "pane_id"))
