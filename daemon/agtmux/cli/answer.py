@@ -6,23 +6,27 @@ import uuid
 from argparse import ArgumentParser, Namespace
 
 from agtmux.cli.options import add_common, add_conditions, client, conditions, print_json
+from agtmux.cli.refs import full_ref
+from agtmux.domain.legible import legible
 
 
 def configure(parser: ArgumentParser, what: str) -> None:
     parser.description = (
         f"{what} Refused if it asks nothing, or has moved on. No key is pressed: the agent's own hook takes the answer."
     )
-    parser.add_argument("ref", help="a pane or a runtime, as `agtmux list panes --json` names it")
+    parser.add_argument("ref", help="a pane as `agtmux list panes` shows it, a ref, or %%N where one pane has it")
     add_conditions(parser)
     add_common(parser)
 
 
 def run(options: Namespace, action: str, done: str, **more: str) -> int:
-    asked = {"request_ref": uuid.uuid4().hex, "ref": options.ref, "actor": "cli", **conditions(options), **more}
     # An agent may take its time to move on.
-    answer = client(options, time_limit=15.0).post(f"/v1/actions/{action}", asked)
+    daemon = client(options, time_limit=15.0)
+    ref = full_ref(daemon, options.ref)
+    asked = {"request_ref": uuid.uuid4().hex, "ref": ref, "actor": "cli", **conditions(options), **more}
+    answer = daemon.post(f"/v1/actions/{action}", asked)
     if options.json:
         print_json(answer)
     else:
-        print(f"{done}: {answer['question']}" if answer.get("question") else done)
+        print(f"{done}: {legible(answer['question'])}" if answer.get("question") else done)
     return 0
