@@ -15,12 +15,17 @@ import msgspec
 from agtmux.agents.screen.capture import Capture
 from agtmux.agents.screen.layout import Layout, read_layout
 
-Where = Literal["title", "heading", "options", "hints", "above", "last", "composer", "below", "turn", "live", "bottom"]
+# `name` is the first line of a dialog, `foot` are the last below it.
+Where = Literal[
+    "title", "name", "heading", "options", "hints", "foot",
+    "above", "last", "composer", "below", "turn", "live", "bottom",
+]  # fmt: skip
 Says = Literal["running", "waiting_approval", "waiting_input", "idle", "error", "overlay"]
 
 # A busy line has tips, a list of tasks or queued messages between itself and the composer.
 _ABOVE: Final = 14
 _LIVE: Final = 24
+_FOOT: Final = 3
 
 
 class ScreenRule(msgspec.Struct, forbid_unknown_fields=True, frozen=True, dict=True):
@@ -132,8 +137,12 @@ class ScreenSheet(msgspec.Struct, forbid_unknown_fields=True, frozen=True, dict=
             choice = layout.choice
             first, last = choice.options[0].line, choice.options[-1].line
             regions["heading"] = _joined([line.content for line in layout.lines(choice.top, first)])
+            texts = (line.content for line in layout.lines(choice.top, first) if not line.is_blank and not line.is_rule)
+            regions["name"] = next(texts, "")
             regions["options"] = "\n".join(choice.labels)
             regions["hints"] = _joined([line.content for line in layout.lines(last + 1, choice.bottom)])
+            below = [line.content for line in layout.lines(last + 1, choice.bottom) if not line.is_rule]
+            regions["foot"] = "\n".join([text for text in below if text][-_FOOT:])
             regions["turn"] = "\n".join(lines[self._turn(lines, choice.top) : choice.top])
         if layout.composer is None and layout.choice is None:
             # Nothing to type and nothing to choose: only the last lines are surely of now.

@@ -111,6 +111,38 @@ def test_a_menu_that_shows_what_is_set_and_is_left_with_escape_is_the_users_own(
     assert read("claude", *chosen, "", " Enter to select · Esc to cancel").state == "waiting_input"
 
 
+def test_what_a_command_or_a_question_begins_with_makes_no_menu_of_its_dialog():
+    """Only what a menu is called counts, and only of a list that takes no answer."""
+    assert read("claude", *claude_dialog("Manage-Service.ps1 restart")).state == WAITING
+    assert read("claude", *claude_dialog("Resume job 7\nq to quit\nType to search")).state == WAITING
+    assert read("claude", *claude_dialog("-" * 12 + "\nSettings --reset")).state == WAITING
+    assert read("codex", *codex_dialog("Update the data model")).state == WAITING
+    options = ["❯ Red", "  Blue", "  Other (type your answer)"]
+    for question in ("Search which index first?", "Type to search or browse first: which?"):
+        lines = [RULE, " Copilot needs information.", f" {question}", "", *options, "", " ↑/↓ select · esc cancel"]
+        assert read("copilot", *lines, RULE).state == "waiting_input"
+    options = ["› 1. Red", "  2. Blue", "  3. None of the above"]
+    for question in ("Choose the permission model for the API?", "Select a deployment mode"):
+        asks = ["", "", "  Question 1/1 (1 unanswered)", f"  {question}", "", *options, "", "  enter to submit answer"]
+        assert read("codex", *asks).state == "waiting_input"
+        assert read("codex", "", "", *asks[3:]).state == "waiting_input"
+
+
+def test_a_menu_is_known_by_what_it_is_called():
+    options = ["❯ 1. Ask every time", "  2. Ask once"]
+    menu = [RULE, " Permissions", "", " How often shall it ask?", "", *options, "", " Enter to confirm · Esc to cancel"]
+    assert read("claude", *menu).is_overlay
+    # The same words further down are about something else.
+    asked = [RULE, " Setup", " Permissions", "", " How often shall it ask?", *options, "", " Esc to cancel"]
+    assert read("claude", *asked).state == "waiting_input"
+
+
+def test_a_list_that_can_be_searched_is_the_users_own_whatever_it_holds():
+    options = ["❯ Continue with the labels", "  Stop the printer", "  Other parcels"]
+    hints = " Ctrl+B to toggle branch · Type to search · Esc to clear"
+    assert read("claude", RULE, " Resume Session", "", *options, "", hints).is_overlay
+
+
 def test_a_list_between_two_rules_is_no_prompt():
     lines = [
         RULE,
