@@ -64,18 +64,25 @@ class Seen:
     is_overlay: bool = False
 
 
-def classify(text: str, sheet: ScreenSheet, *, title: str = "", command: str = "") -> Seen:
-    if command and _SHELLS.fullmatch(command):
+def classify(
+    text: str, sheet: ScreenSheet, *, title: str = "", command: str = "", is_alive: bool | None = None
+) -> Seen:
+    """`is_alive` tells whether the agent's process is there, in the foreground of its pane; None if that is not known,
+    and then a shell in its place, or what one has written, tells."""
+    if is_alive is False:
+        return Seen(State.UNKNOWN, "agent_gone", Confidence.HIGH, ("its process has ended",))
+    if is_alive is None and command and _SHELLS.fullmatch(command):
         return Seen(State.UNKNOWN, "agent_gone", Confidence.HIGH, (f"the foreground is {command}",))
     capture = read_capture(text)
-    seen = _read(sheet.layout(capture), sheet, title.strip())
+    layout = sheet.layout(capture)
+    if layout.is_left_behind and is_alive is None:
+        return Seen(State.UNKNOWN, "agent_gone", Confidence.MEDIUM, ("a shell's prompt is below",))
+    seen = _read(layout, sheet, title.strip())
     is_sure = capture.has_looks and not sheet.is_described
     return seen if is_sure else replace(seen, confidence=seen.confidence.lowered())
 
 
 def _read(layout: Layout, sheet: ScreenSheet, title: str) -> Seen:
-    if layout.is_left_behind:
-        return Seen(State.UNKNOWN, "agent_gone", Confidence.MEDIUM, ("a shell's prompt is below",))
     regions = sheet.regions(layout, title)
     if layout.choice is not None:
         return _chosen(layout, layout.choice, sheet, regions)

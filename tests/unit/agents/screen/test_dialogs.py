@@ -79,6 +79,34 @@ def test_a_shells_prompt_below_a_dialog_means_that_the_agent_is_gone(prompt):
         assert (seen.state, seen.reason_code) == ("unknown", "agent_gone")
 
 
+KILLED = ["● I will use a tool.", "Killed", "dev@host:~/parcels$ "]
+STARTED = ["dev@host:~/parcels$ claude", " ✻ Welcome", "❯ Make a label", "● I will use a tool.", ""]
+
+
+@pytest.mark.parametrize("before", [KILLED, [*KILLED, *STARTED], [*KILLED[:2], *STARTED]])
+def test_an_agent_that_was_killed_and_started_again_is_alive(before):
+    assert read("claude", *before, *claude_dialog()).state == WAITING
+    assert read("claude", *before, *claude_prompt()).state == "idle"
+    assert read("codex", *before, *codex_dialog()).state == WAITING
+
+
+def test_a_prompt_that_a_shell_has_written_over_a_dialog_means_that_the_agent_is_gone():
+    dialog = claude_dialog(marked=3)
+    at = dialog.index(" Do you want to proceed?")
+    over = [*dialog[:at], " Killedwant to proceed?", "dev@host$   1. Yes", *dialog[at + 2 :]]
+    assert read("claude", *over).reason_code == "agent_gone"
+    # Also if it was started again before that.
+    assert read("claude", *KILLED, *STARTED, *over).reason_code == "agent_gone"
+
+
+def test_a_process_that_is_known_to_be_there_is_not_gone_whatever_a_shell_has_written():
+    for lines in ([*claude_dialog(), "dev@host$ "], [*KILLED[1:], *claude_dialog()[2:]]):
+        assert read("claude", *lines, is_alive=True).state == WAITING
+    # A script of the user's that starts it.
+    assert read("claude", *claude_dialog(), command="bash", is_alive=True).state == WAITING
+    assert read("claude", *claude_dialog(), is_alive=False).reason_code == "agent_gone"
+
+
 def test_a_shell_in_the_foreground_decides_whatever_is_drawn():
     assert read("claude", *claude_dialog(), command="-zsh").reason_code == "agent_gone"
     assert read("codex", *codex_dialog(), command="node", title="[ ! ] Action Required").state == WAITING
