@@ -20,6 +20,7 @@ from agtmux.domain.states import Confidence, Reason, State
 
 # A pane whose foreground is a shell shows what its agent left behind.
 _SHELLS: Final = re.compile(r"-?(?:ba|z|da|a|k|mk|tc|c|fi|nu|pw)?sh|-?(?:nu|xonsh|elvish|login)")
+_MOST_TITLE: Final = 600
 # Words, or the key that answers for it.
 _YES: Final = re.compile(
     r"(?:yes|allow|approve|accept|proceed|run\b|trust|continue|ok\b|apply|always|enable|use\b)|.*\(y\)|\[[ay]\]", re.I
@@ -71,13 +72,13 @@ def classify(
     and then a shell in its place, or what one has written, tells."""
     if is_alive is False:
         return Seen(State.UNKNOWN, "agent_gone", Confidence.HIGH, ("its process has ended",))
-    if is_alive is None and command and _SHELLS.fullmatch(command):
+    if is_alive is None and _SHELLS.fullmatch(command):
         return Seen(State.UNKNOWN, "agent_gone", Confidence.HIGH, (f"the foreground is {command}",))
     capture = read_capture(text)
     layout = sheet.layout(capture)
     if layout.is_left_behind and is_alive is None:
         return Seen(State.UNKNOWN, "agent_gone", Confidence.MEDIUM, ("a shell's prompt is below",))
-    seen = _read(layout, sheet, title.strip())
+    seen = _read(layout, sheet, title[:_MOST_TITLE].strip())
     is_sure = capture.has_looks and not sheet.is_described
     return seen if is_sure else replace(seen, confidence=seen.confidence.lowered())
 

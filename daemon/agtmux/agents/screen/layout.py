@@ -19,7 +19,7 @@ from agtmux.agents.screen.options import Choice, find_choice
 # whatever is left of the line that it was written over. Status lines have shares in percent.
 _SHELL_PROMPT: Final = re.compile(
     r"(?:\([\w.-]+\) )?(?:"
-    r"\[?[\w.-]+@[\w.-]+[^$#%>]{0,120}(?<!\d)[$#%>]|[~/][\w./~ -]{0,120}(?<!\d)[$#%]"
+    r"\[?[\w.-]+@[\w.-]+(?![\w.-])[^$#%>]{0,120}(?<!\d)[$#%>]|[~/][\w./~ -]{0,120}(?<!\d)[$#%]"
     r"|(?:ba|z|k|da)?sh[-\d.]*[$#%]|[$#%](?= ?$)"
     r")(?: |$)|➜  \S|(?:zsh: )?(?:killed|terminated|suspended)\b|\[\d+\] ?[+-]? +(?:stopped|killed)",
     re.I,
@@ -83,11 +83,9 @@ def _shell_wrote_over(capture: Capture, top: int) -> bool:
     something was typed."""
     is_left = False
     for at in range(max(top, 1), capture.end):
-        found = _SHELL_PROMPT.match(capture.lines[at].text)
-        if found is None:
+        if not is_left and _KILLED.match(capture.lines[at - 1].text) is None:
             continue
-        if capture.lines[at].text[found.end() : found.end() + 1] not in _BLANK_OR_END:
-            is_left = False
-        elif _KILLED.match(capture.lines[at - 1].text) is not None:
-            is_left = True
+        found = _SHELL_PROMPT.match(capture.lines[at].text)
+        if found is not None:
+            is_left = capture.lines[at].text[found.end() : found.end() + 1] in _BLANK_OR_END
     return is_left

@@ -169,7 +169,7 @@ def _last_block(lines: list[str]) -> list[str]:
     while end and not lines[end - 1].strip():
         end -= 1
     start = end
-    while start and lines[start - 1].strip():
+    while start > end - _LIVE and start and lines[start - 1].strip():
         start -= 1
     return lines[start:end]
 
