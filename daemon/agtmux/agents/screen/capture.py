@@ -92,6 +92,8 @@ class Capture:
     lines: tuple[Line, ...]
     # False for plain text, which tells dim from bright as little as reversed from not.
     has_looks: bool
+    # False also if the agent was told to use none.
+    has_colours: bool
 
     @cached_property
     def end(self) -> int:
@@ -102,6 +104,7 @@ class Capture:
 def read_capture(text: str) -> Capture:
     lines: list[Line] = []
     look = PLAIN
+    has_colours = False
     for raw in _bounded(text):
         if _ESCAPE.search(raw) is None:
             line = raw[:_MOST_COLUMNS].replace("\xa0", " ").rstrip()
@@ -119,11 +122,12 @@ def read_capture(text: str) -> Capture:
             parameters = escape[1]
             if parameters is not None:
                 look = _changed(look, parameters)
+                has_colours = has_colours or bool(look.foreground)
         pieces.append(raw[position:])
         looks += [look] * (len(raw) - position)
         line = "".join(pieces)[:_MOST_COLUMNS].replace("\xa0", " ").rstrip()
         lines.append(Line(line, tuple(looks[: len(line)])))
-    return Capture(tuple(lines), "\x1b[" in text)
+    return Capture(tuple(lines), "\x1b[" in text, has_colours)
 
 
 def _bounded(text: str) -> list[str]:

@@ -133,7 +133,11 @@ def _told(layout: Layout, sheet: ScreenSheet, regions: dict[Where, str], rule: S
         return Seen(State.UNKNOWN, "overlay", Confidence.HIGH, (line,), is_overlay=True)
     kind = rule.kind or _KINDS.get(rule.says)
     wanted = None if kind is None else told(kind, line, regions["live"], layout.above)
-    return Seen(State(rule.says), rule.reason_code, Confidence.HIGH, (line,), wanted, **_typed(layout, sheet))
+    confidence = Confidence.HIGH if rule.is_sure else Confidence.MEDIUM
+    if rule.where in ("signed", "coloured") and not layout.capture.has_colours:
+        # What the agent says of itself cannot be told from what the model says.
+        confidence = Confidence.LOW
+    return Seen(State(rule.says), rule.reason_code, confidence, (line,), wanted, **_typed(layout, sheet))
 
 
 def _chosen(layout: Layout, choice: Choice, sheet: ScreenSheet, regions: dict[Where, str]) -> Seen:
