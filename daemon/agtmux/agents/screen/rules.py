@@ -178,13 +178,11 @@ def _is_signed(line: Line) -> bool:
 
 def _is_coloured(line: Line) -> bool:
     """Whether all that is behind its sign has one colour."""
-    parts = line.text.split(maxsplit=1)
+    colour = line.look_at(len(line.text) - 1).foreground
+    parts = line.text.split(maxsplit=1) if colour else []
     if len(parts) < 2:
         return False
     begin = len(line.text) - len(parts[1])
-    colour = line.look_at(begin).foreground
-    if not colour:
-        return False
     return all(line.look_at(at).foreground == colour for at in range(begin, len(line.text)) if line.text[at] != " ")
 
 
