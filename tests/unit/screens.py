@@ -16,10 +16,17 @@ def registry() -> Registry:
     return Registry.load()
 
 
-def read(agent: str, *lines: str, title: str = "", command: str = "", coloured: bool = True) -> Seen:
+def read(
+    agent: str,
+    *lines: str,
+    title: str = "",
+    command: str = "",
+    coloured: bool = True,
+    is_alive: bool | None = None,
+) -> Seen:
     """What is said of these lines. An escape sequence that changes nothing makes them a capture with its colours."""
     text = "\n".join((*lines, OFF if coloured else "", ""))
-    return registry().read_screen(agent, text, title=title, command=command)
+    return registry().read_screen(agent, text, title=title, command=command, is_alive=is_alive)
 
 
 def claude_prompt(*typed: str, below: tuple[str, ...] = ("  ? for shortcuts",)) -> list[str]:

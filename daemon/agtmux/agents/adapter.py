@@ -62,7 +62,13 @@ class SheetAdapter:
         return Subscription(tuple(events), files)
 
     def poll(self, glance: Glance) -> Reading:
-        seen = classify(glance.text, self.sheet.screen, title=glance.title, command=glance.command)
+        seen = classify(
+            glance.text,
+            self.sheet.screen,
+            title=glance.title,
+            command=glance.command,
+            is_alive=glance.is_alive,
+        )
         return read_both(seen, glance.status)
 
     def normalise(self, event: str, payload: object) -> tuple[Source, Verdict | None]:

@@ -49,6 +49,8 @@ class Glance:
     # What tmux names as the pane's foreground command.
     command: str = ""
     status: Status | None = None
+    # Whether the agent's process is there, in the foreground of its pane; None if that is not known.
+    is_alive: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,8 +94,10 @@ class Registry:
     def poll(self, agent_type: str, glance: Glance) -> Reading:
         return self._adapters[agent_type].poll(glance)
 
-    def read_screen(self, agent_type: str, text: str, *, title: str = "", command: str = "") -> Seen:
-        return self.poll(agent_type, Glance(text, title, command)).seen
+    def read_screen(
+        self, agent_type: str, text: str, *, title: str = "", command: str = "", is_alive: bool | None = None
+    ) -> Seen:
+        return self.poll(agent_type, Glance(text, title, command, is_alive=is_alive)).seen
 
     def reads_screens(self, agent_type: str) -> bool:
         """Whether anything is known of what it shows."""

@@ -6,10 +6,20 @@ from pathlib import Path
 
 import pytest
 
+from agtmux.agents.screen.capture import read_capture
+from unit.screens import registry
+
 FILE = Path(__file__).parents[2] / "corpus" / "scoreboard.py"
 spec = importlib.util.spec_from_file_location("scoreboard", FILE)
 scoreboard = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(scoreboard)
+
+# What menus of the user's own are called, and what they say.
+MENUS = {
+    "claude": ["Manage", "Resume", "Memory", "Settings", "Select model", "Type to search"],
+    "codex": ["Update the data model", "Select a mode", "Configure permissions", "q to quit", "Type to search"],
+    "any": ["Search", "Type to search", "Select Theme", "Press Esc to close"],
+}
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +65,21 @@ def test_without_colours_nearly_as_much_is_read_right(plain):
     assert {each.seen.confidence.value for each in plain if each.seen.reason_code != "agent_gone"} <= {"medium", "low"}
 
 
+def test_no_words_of_the_models_make_a_menu_of_a_dialog(judged):
+    """A command, its description and the question are the model's, and may begin as a menu's name does."""
+    hidden, tried = [], 0
+    for each in judged:
+        if each.case.label["state"] not in scoreboard.WAITING:
+            continue
+        for screen in _renamed(each.case):
+            seen = registry().read_screen(each.case.agent, screen)
+            tried += 1
+            if seen.state not in scoreboard.WAITING:
+                hidden.append(f"{each.case}: {seen.state} by {seen.evidence}")
+    assert tried >= 5_000
+    assert hidden == []
+
+
 def test_what_a_waiting_agent_asks_is_told(judged):
     waiting = [each for each in judged if each.case.label["state"] in scoreboard.WAITING and each.is_right]
     assert [str(each.case) for each in waiting if each.seen.asked is None] == []
@@ -90,6 +115,22 @@ def test_a_draft_is_told_from_an_empty_prompt(judged):
     taken = [each for each in empty if each.seen.composer == "draft"]
     # After an interrupt some agents put what was sent back into the prompt.
     assert [str(each.case) for each in taken if each.case.label["class"] != "stopped"] == []
+
+
+def _renamed(case):
+    """The screen with a menu's word before each line of text above its options, one at a time."""
+    layout = registry().sheet(case.agent).screen.layout(read_capture(case.screen))
+    if layout.choice is None:
+        return
+    raws = case.screen.split("\n")
+    for at in range(layout.choice.top, layout.choice.options[0].line):
+        line = layout.capture.lines[at]
+        if line.is_blank or line.is_rule or not any(char.isalpha() for char in line.content):
+            continue
+        looks = "".join(re.findall(r"\x1b\[[0-9;:]*m", raws[at]))
+        for word in MENUS.get(case.agent, MENUS["any"]):
+            text = f"{line.text[: line.start]}{word} {line.text[line.start :]}"
+            yield "\n".join((*raws[:at], text + looks, *raws[at + 1 :]))
 
 
 def _shows(each) -> bool:

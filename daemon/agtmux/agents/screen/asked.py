@@ -177,7 +177,7 @@ def told(kind: str, line: str, live: str, choice: Choice | None = None) -> Asked
 
 def fingerprint(texts: list[str]) -> str:
     # With its line breaks, though they change with the pane: between lines there is another command than in one.
-    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
+    return hashlib.sha256("\n".join(texts).encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 def _runs_on(line: Line, after: Line) -> bool:

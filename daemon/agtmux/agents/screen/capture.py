@@ -2,6 +2,9 @@
 
 tmux writes looks (SGR) once and lets them last, over line ends too. Without any, a capture is plain text, and whoever
 reads it knows less.
+
+Whoever draws the screen may be hostile: what is larger than any real one is cut before it is read, from above, as what
+is live is at the bottom.
 """
 
 from __future__ import annotations
@@ -11,9 +14,14 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Final, NamedTuple
 
+_MOST_CHARACTERS: Final = 1 << 18
+_MOST_LINES: Final = 400
+_MOST_COLUMNS: Final = 600
+# Looks that are longer than this are none, and are left out with the other sequences.
 _ESCAPE: Final = re.compile(
-    r"\x1b\[([0-9;:]*)m|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-9;?]*[A-Za-z]|\x1b.|[\x0e\x0f]"
+    r"\x1b\[([0-9;:]{0,120})m|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-9;:?]*[A-Za-z]|\x1b.|[\x0e\x0f]"
 )
+_NUMBER: Final = re.compile(r"[0-9]{1,4}")
 # No `|`: people and commands type that one.
 _VERTICAL: Final = "│┃║▏▕▌"
 _HORIZONTAL: Final = frozenset("─━═╌╍┄┅┈┉▔▁▀▄⎯-")
@@ -84,6 +92,8 @@ class Capture:
     lines: tuple[Line, ...]
     # False for plain text, which tells dim from bright as little as reversed from not.
     has_looks: bool
+    # False also if the agent was told to use none.
+    has_colours: bool
 
     @cached_property
     def end(self) -> int:
@@ -94,9 +104,10 @@ class Capture:
 def read_capture(text: str) -> Capture:
     lines: list[Line] = []
     look = PLAIN
-    for raw in text.split("\n"):
+    has_colours = False
+    for raw in _bounded(text):
         if _ESCAPE.search(raw) is None:
-            line = raw.replace("\xa0", " ").rstrip()
+            line = raw[:_MOST_COLUMNS].replace("\xa0", " ").rstrip()
             lines.append(Line(line, (look,) * len(line)))
             continue
         pieces: list[str] = []
@@ -111,17 +122,31 @@ def read_capture(text: str) -> Capture:
             parameters = escape[1]
             if parameters is not None:
                 look = _changed(look, parameters)
+                has_colours = has_colours or bool(look.foreground)
         pieces.append(raw[position:])
         looks += [look] * (len(raw) - position)
-        line = "".join(pieces).replace("\xa0", " ").rstrip()
+        line = "".join(pieces)[:_MOST_COLUMNS].replace("\xa0", " ").rstrip()
         lines.append(Line(line, tuple(looks[: len(line)])))
-    return Capture(tuple(lines), "\x1b[" in text)
+    return Capture(tuple(lines), "\x1b[" in text, has_colours)
+
+
+def _bounded(text: str) -> list[str]:
+    """The last lines of it, as many as are read."""
+    if len(text) > _MOST_CHARACTERS:
+        # The first line that is left may begin within a sequence.
+        text = text[-_MOST_CHARACTERS:].partition("\n")[2] or text[-_MOST_COLUMNS:]
+    lines = text.rsplit("\n", _MOST_LINES)
+    if len(lines) > _MOST_LINES:
+        # Below what is drawn a high pane may be blank.
+        lines = text.rstrip("\n").rsplit("\n", _MOST_LINES)
+    return lines if len(lines) <= _MOST_LINES else lines[1:]
 
 
 # A screen has few looks, and writes each of them often.
 @lru_cache(maxsize=4096)
 def _changed(look: Look, parameters: str) -> Look:
-    codes = [int(code) if code.isdigit() else 0 for code in re.split(r"[;:]", parameters)] if parameters else [0]
+    found = (_NUMBER.fullmatch(code) for code in re.split("[;:]", parameters))
+    codes = [int(code[0]) if code is not None else 0 for code in found]
     at = 0
     while at < len(codes):
         code = codes[at]

@@ -20,6 +20,7 @@ from agtmux.domain.states import Confidence, Reason, State
 
 # A pane whose foreground is a shell shows what its agent left behind.
 _SHELLS: Final = re.compile(r"-?(?:ba|z|da|a|k|mk|tc|c|fi|nu|pw)?sh|-?(?:nu|xonsh|elvish|login)")
+_MOST_TITLE: Final = 600
 # Words, or the key that answers for it.
 _YES: Final = re.compile(
     r"(?:yes|allow|approve|accept|proceed|run\b|trust|continue|ok\b|apply|always|enable|use\b)|.*\(y\)|\[[ay]\]", re.I
@@ -34,12 +35,15 @@ _NO: Final = re.compile(
 # A menu of the user's own can be searched or shows what is set, and with a key one is back at the prompt.
 _LEAVE: Final = re.compile(r"\besc (?:to )?(?:go )?(?:cancel|back|exit|close|dismiss)\b", re.I)
 _GO_BACK: Final = re.compile(r"\besc (?:to )?(?:go )?(?:back|exit|close)\b", re.I)
-_SEARCHED: Final = re.compile(r"\btype to\s+(?:search|filter)|^(?:search\b|⌕|🔍)", re.MULTILINE | re.I)
+_SEARCHED: Final = re.compile(r"\btype to (?:search|filter)\b", re.I)
+# The field to search in, alone on its line: whatever else a heading has may be the model's own words.
+_FIELD: Final = re.compile(r"^(?:(?:type to )?(?:search|filter)(?:…|\.\.\.)?|[⌕🔍] .*)$", re.MULTILINE | re.I)
 _IS_SET: Final = re.compile(r"(?<![\[(])[✔✓](?![\])])|\((?:current|active)\)")
 # A question takes an answer of one's own. To log in is not a matter of taste either.
 _OWN_ANSWER: Final = re.compile(
     r"(?:\[.\] |[•◯○] )?(?:type something|other\b|chat about|enter a custom|(?:none|all) of the above)", re.I
 )
+_BOX: Final = re.compile(r"\[[ ✓✔xX*]\] ")
 _LOGIN: Final = re.compile(r"\b(?:log|sign)[ -]?in\b", re.I)
 # What a plan's dialog is called or asks, or an option to go on with it.
 _PLAN: Final = re.compile(r"ready to (?:code|build)|.*(?:\b(?:a|the|this)|.s) plan\b|.*\bkeep planning|exit plan", re.I)
@@ -61,18 +65,25 @@ class Seen:
     is_overlay: bool = False
 
 
-def classify(text: str, sheet: ScreenSheet, *, title: str = "", command: str = "") -> Seen:
-    if command and _SHELLS.fullmatch(command):
+def classify(
+    text: str, sheet: ScreenSheet, *, title: str = "", command: str = "", is_alive: bool | None = None
+) -> Seen:
+    """`is_alive` tells whether the agent's process is there, in the foreground of its pane; None if that is not known,
+    and then a shell in its place, or what one has written, tells."""
+    if is_alive is False:
+        return Seen(State.UNKNOWN, "agent_gone", Confidence.HIGH, ("its process has ended",))
+    if is_alive is None and _SHELLS.fullmatch(command):
         return Seen(State.UNKNOWN, "agent_gone", Confidence.HIGH, (f"the foreground is {command}",))
     capture = read_capture(text)
-    seen = _read(sheet.layout(capture), sheet, title.strip())
+    layout = sheet.layout(capture)
+    if layout.is_left_behind and is_alive is None:
+        return Seen(State.UNKNOWN, "agent_gone", Confidence.MEDIUM, ("a shell's prompt is below",))
+    seen = _read(layout, sheet, title[:_MOST_TITLE].strip())
     is_sure = capture.has_looks and not sheet.is_described
     return seen if is_sure else replace(seen, confidence=seen.confidence.lowered())
 
 
 def _read(layout: Layout, sheet: ScreenSheet, title: str) -> Seen:
-    if layout.is_left_behind:
-        return Seen(State.UNKNOWN, "agent_gone", Confidence.MEDIUM, ("a shell's prompt is below",))
     regions = sheet.regions(layout, title)
     if layout.choice is not None:
         return _chosen(layout, layout.choice, sheet, regions)
@@ -94,11 +105,12 @@ def _nothing() -> Seen:
 
 
 _WAITING: Final = frozenset({"waiting_approval", "waiting_input"})
+_OVERLAY: Final = frozenset({"overlay"})
 # What rules may say, in this order, and whether the title counts. Waiting comes first, as nothing is worse than to miss
 # it, but a viewer of the user's hides a dialog that only the title tells of. A prompt that tells of itself comes last.
 _STAGES: Final[tuple[tuple[frozenset[str], bool], ...]] = (
     (_WAITING, False),
-    (frozenset({"overlay"}), False),
+    (_OVERLAY, False),
     (_WAITING, True),
     (frozenset({"running"}), True),
     (frozenset({"error"}), True),
@@ -121,14 +133,23 @@ def _told(layout: Layout, sheet: ScreenSheet, regions: dict[Where, str], rule: S
         return Seen(State.UNKNOWN, "overlay", Confidence.HIGH, (line,), is_overlay=True)
     kind = rule.kind or _KINDS.get(rule.says)
     wanted = None if kind is None else told(kind, line, regions["live"], layout.above)
-    return Seen(State(rule.says), rule.reason_code, Confidence.HIGH, (line,), wanted, **_typed(layout, sheet))
+    confidence = Confidence.HIGH if rule.is_sure else Confidence.MEDIUM
+    if rule.where in ("signed", "coloured") and not layout.capture.has_colours:
+        # What the agent says of itself cannot be told from what the model says.
+        confidence = Confidence.LOW
+    return Seen(State(rule.says), rule.reason_code, confidence, (line,), wanted, **_typed(layout, sheet))
 
 
 def _chosen(layout: Layout, choice: Choice, sheet: ScreenSheet, regions: dict[Where, str]) -> Seen:
-    rules = [rule for rule in sheet.rule if rule.where in ("heading", "options", "hints")]
-    found = _first(rules, regions, _WAITING | {"overlay"})
-    if found is not None and found[0].says == "overlay":
-        return Seen(State.UNKNOWN, "overlay", Confidence.HIGH, (found[1],), is_overlay=True)
+    """What the list wants. Its heading and its options may be the model's words, so whatever takes an answer is asked
+    for before a menu's name is looked at. What is at the foot is the agent's own, and holds whatever is above."""
+    foot: dict[Where, str] = {"foot": regions["foot"]}
+    if (found := _first(sheet.rule, foot, _OVERLAY)) is not None:
+        return _told(layout, sheet, regions, *found)
+    if _SEARCHED.search(regions["foot"].replace("\n", " ")):
+        return Seen(State.UNKNOWN, "overlay", Confidence.MEDIUM, choice.labels[:4], is_overlay=True)
+    lists: dict[Where, str] = {where: regions[where] for where in ("heading", "options", "hints")}
+    found = _first(sheet.rule, lists, _WAITING)
     heading = Heading.of(layout, choice)
     is_yes_or_no = _SURELY_YES.match(choice.labels[0]) is not None or (
         (_YES.match(choice.labels[0]) or _NO.match(choice.labels[0])) is not None
@@ -141,6 +162,10 @@ def _chosen(layout: Layout, choice: Choice, sheet: ScreenSheet, regions: dict[Wh
         state, reason, kind = State.WAITING_APPROVAL, "dialog", None
     elif not choice.is_marked and not _takes_answer(choice):
         return _nothing()
+    elif _takes_answer(choice) and _GO_BACK.search(regions["foot"].replace("\n", " ")) is None:
+        state, reason, kind = State.WAITING_INPUT, "question", None
+    elif (menu := _first(sheet.rule, _named(regions), _OVERLAY)) is not None:
+        return _told(layout, sheet, regions, *menu)
     elif _is_menu(choice, heading, regions):
         return Seen(State.UNKNOWN, "overlay", Confidence.MEDIUM, choice.labels[:4], is_overlay=True)
     else:
@@ -153,15 +178,24 @@ def _chosen(layout: Layout, choice: Choice, sheet: ScreenSheet, regions: dict[Wh
 
 
 def _takes_answer(choice: Choice) -> bool:
-    return any(_OWN_ANSWER.match(label) for label in choice.labels)
+    """Whether one may answer in words of one's own, or tick more than one."""
+    return any(_OWN_ANSWER.match(label) or _BOX.match(label) for label in choice.labels)
+
+
+def _named(regions: dict[Where, str]) -> dict[Where, str]:
+    """Where a menu is known by what it is called: only if a key leads back from it."""
+    named: dict[Where, str] = {"hints": regions["hints"]}
+    if _LEAVE.search(regions["hints"].replace("\n", " ")) and _LOGIN.search(regions["heading"]) is None:
+        named["name"] = regions["name"]
+    return named
 
 
 def _is_menu(choice: Choice, heading: Heading, regions: dict[Where, str]) -> bool:
     """Whether it is a list that the user has opened, whatever it is called."""
     hints = regions["hints"].replace("\n", " ")
-    if _SEARCHED.search(regions["heading"] + "\n" + hints) or _GO_BACK.search(hints):
+    if _FIELD.search(regions["heading"]) or _SEARCHED.search(hints) or _GO_BACK.search(hints):
         return True
-    if _LEAVE.search(hints) is None or _takes_answer(choice) or _LOGIN.search(regions["heading"]):
+    if _LEAVE.search(hints) is None or _LOGIN.search(regions["heading"]):
         return False
     return not heading.question.endswith("?") or any(_IS_SET.search(label) for label in choice.labels)
 

@@ -19,13 +19,14 @@ from agtmux.agents.screen.options import Choice, find_choice
 # whatever is left of the line that it was written over. Status lines have shares in percent.
 _SHELL_PROMPT: Final = re.compile(
     r"(?:\([\w.-]+\) )?(?:"
-    r"\[?[\w.-]+@[\w.-]+[^$#%>]{0,120}(?<!\d)[$#%>]|[~/][\w./~ -]{0,120}(?<!\d)[$#%]"
+    r"\[?[\w.-]+@[\w.-]+(?![\w.-])[^$#%>]{0,120}(?<!\d)[$#%>]|[~/][\w./~ -]{0,120}(?<!\d)[$#%]"
     r"|(?:ba|z|k|da)?sh[-\d.]*[$#%]|[$#%](?= ?$)"
     r")(?: |$)|➜  \S|(?:zsh: )?(?:killed|terminated|suspended)\b|\[\d+\] ?[+-]? +(?:stopped|killed)",
     re.I,
 )
 # With what is left of the line before it and behind it.
 _KILLED: Final = re.compile(r".{0,3}(?:Killed|Terminated|Aborted|Segmentation fault)")
+_BLANK_OR_END: Final = ("", " ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,22 +59,33 @@ def read_layout(
         # Where the sign also marks options, those were told from what is typed.
         is_option = plain_option is not None and composer.frame == composer.top in choice.rows
         if composer.bottom > first and not is_option and not is_within_box(capture, composer, first):
-            return Layout(capture, composer, None, choice, _shell_wrote(capture, composer.bottom))
+            is_left = _shell_is_below(capture, composer.bottom) or _shell_wrote_over(capture, composer.frame)
+            return Layout(capture, composer, None, choice, is_left)
     if choice is not None:
-        return Layout(capture, None, choice, None, _shell_wrote(capture, choice.options[0].line + 1))
-    start = composer.bottom if composer is not None else None
-    return Layout(capture, composer, None, None, _shell_wrote(capture, start))
+        is_left = _shell_is_below(capture, choice.options[0].line + 1) or _shell_wrote_over(capture, choice.top)
+        return Layout(capture, None, choice, None, is_left)
+    if composer is not None:
+        is_left = _shell_is_below(capture, composer.bottom) or _shell_wrote_over(capture, composer.frame)
+        return Layout(capture, composer, None, None, is_left)
+    is_left = _shell_is_below(capture, capture.end - 1) or _shell_wrote_over(capture, 0)
+    return Layout(capture, None, None, None, is_left)
 
 
-def _shell_wrote(capture: Capture, start: int | None) -> bool:
-    """Whether a shell's prompt is at the edge of one of the lines from there on; without one, if it is the last, or
-    comes after the word that the program was killed and nothing is typed at it."""
-    lines = capture.lines[(capture.end - 1 if start is None else start) : capture.end]
-    if any(line.text[:1].strip() and _SHELL_PROMPT.match(line.text) is not None for line in lines):
-        return True
-    for at in range(1, capture.end):
-        if _KILLED.match(capture.lines[at - 1].text) is not None:
-            found = _SHELL_PROMPT.match(capture.lines[at].text)
-            if found is not None and capture.lines[at].text[found.end() :][:1] in ("", " "):
-                return True
-    return False
+def _shell_is_below(capture: Capture, start: int) -> bool:
+    """Whether a shell's prompt is at the edge of one of the lines from there on."""
+    lines = capture.lines[max(start, 0) : capture.end]
+    return any(line.text[:1].strip() and _SHELL_PROMPT.match(line.text) is not None for line in lines)
+
+
+def _shell_wrote_over(capture: Capture, top: int) -> bool:
+    """Whether a shell's prompt comes after the word that the program was killed, and nothing is typed at it. What is
+    drawn all below it, from `top` on, is of the program's next start; and so is what comes after a prompt at which
+    something was typed."""
+    is_left = False
+    for at in range(max(top, 1), capture.end):
+        if not is_left and _KILLED.match(capture.lines[at - 1].text) is None:
+            continue
+        found = _SHELL_PROMPT.match(capture.lines[at].text)
+        if found is not None:
+            is_left = capture.lines[at].text[found.end() : found.end() + 1] in _BLANK_OR_END
+    return is_left

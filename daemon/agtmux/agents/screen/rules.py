@@ -12,15 +12,22 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-from agtmux.agents.screen.capture import Capture
+from agtmux.agents.screen.capture import Capture, Line
 from agtmux.agents.screen.layout import Layout, read_layout
 
-Where = Literal["title", "heading", "options", "hints", "above", "last", "composer", "below", "turn", "live", "bottom"]
+# `name` is the first line of a dialog, `foot` are the last below it. Of the turn, `signed` are the lines whose sign has
+# a colour, `coloured` those that have one colour throughout behind it: a model's words have neither. On a screen
+# without colours both are the whole turn, and what is found there is hardly sure.
+Where = Literal[
+    "title", "name", "heading", "options", "hints", "foot",
+    "above", "last", "composer", "below", "turn", "signed", "coloured", "live", "bottom",
+]  # fmt: skip
 Says = Literal["running", "waiting_approval", "waiting_input", "idle", "error", "overlay"]
 
 # A busy line has tips, a list of tasks or queued messages between itself and the composer.
 _ABOVE: Final = 14
 _LIVE: Final = 24
+_FOOT: Final = 3
 
 
 class ScreenRule(msgspec.Struct, forbid_unknown_fields=True, frozen=True, dict=True):
@@ -34,6 +41,8 @@ class ScreenRule(msgspec.Struct, forbid_unknown_fields=True, frozen=True, dict=T
     unless: str | None = None
     # Or if the pane is not known to have this many columns, for something that is missing where there is room for it.
     room: int = 0
+    # False for what a model may have written as well.
+    is_sure: bool = True
     kind: Literal["approval", "plan", "question", "error"] | None = None
 
     @cached_property
@@ -132,8 +141,12 @@ class ScreenSheet(msgspec.Struct, forbid_unknown_fields=True, frozen=True, dict=
             choice = layout.choice
             first, last = choice.options[0].line, choice.options[-1].line
             regions["heading"] = _joined([line.content for line in layout.lines(choice.top, first)])
+            texts = (line.content for line in layout.lines(choice.top, first) if not line.is_blank and not line.is_rule)
+            regions["name"] = next(texts, "")
             regions["options"] = "\n".join(choice.labels)
             regions["hints"] = _joined([line.content for line in layout.lines(last + 1, choice.bottom)])
+            below = [line.content for line in layout.lines(last + 1, choice.bottom) if not line.is_rule]
+            regions["foot"] = "\n".join([text for text in below if text][-_FOOT:])
             regions["turn"] = "\n".join(lines[self._turn(lines, choice.top) : choice.top])
         if layout.composer is None and layout.choice is None:
             # Nothing to type and nothing to choose: only the last lines are surely of now.
@@ -146,12 +159,31 @@ class ScreenSheet(msgspec.Struct, forbid_unknown_fields=True, frozen=True, dict=
             regions["composer"] = "\n".join(lines[composer.top : composer.bottom])
             regions["last"] = "\n".join(_last_block(lines[: composer.frame]))
             regions["below"] = _joined(lines[composer.bottom :])
-            regions["turn"] = "\n".join(lines[self._turn(lines, composer.frame) : composer.frame])
+            turn = layout.lines(self._turn(lines, composer.frame), composer.frame)
+            regions["turn"] = "\n".join([line.text for line in turn])
+            is_plain = not layout.capture.has_colours
+            regions["signed"] = "\n".join([line.text for line in turn if is_plain or _is_signed(line)])
+            regions["coloured"] = "\n".join([line.text for line in turn if is_plain or _is_coloured(line)])
         return regions
 
     def _turn(self, lines: list[str], end: int) -> int:
         """The line of the last message that was sent."""
         return next((at for at in range(end - 1, -1, -1) if self._user.match(lines[at])), 0)
+
+
+def _is_signed(line: Line) -> bool:
+    """Whether what the line begins with has a colour."""
+    return bool(line.look_at(len(line.text) - len(line.text.lstrip())).foreground)
+
+
+def _is_coloured(line: Line) -> bool:
+    """Whether all that is behind its sign has one colour."""
+    colour = line.look_at(len(line.text) - 1).foreground
+    parts = line.text.split(maxsplit=1) if colour else []
+    if len(parts) < 2:
+        return False
+    begin = len(line.text) - len(parts[1])
+    return all(line.look_at(at).foreground == colour for at in range(begin, len(line.text)) if line.text[at] != " ")
 
 
 def _last_block(lines: list[str]) -> list[str]:
@@ -160,7 +192,7 @@ def _last_block(lines: list[str]) -> list[str]:
     while end and not lines[end - 1].strip():
         end -= 1
     start = end
-    while start and lines[start - 1].strip():
+    while start > end - _LIVE and start and lines[start - 1].strip():
         start -= 1
     return lines[start:end]
 

@@ -79,6 +79,34 @@ def test_a_shells_prompt_below_a_dialog_means_that_the_agent_is_gone(prompt):
         assert (seen.state, seen.reason_code) == ("unknown", "agent_gone")
 
 
+KILLED = ["● I will use a tool.", "Killed", "dev@host:~/parcels$ "]
+STARTED = ["dev@host:~/parcels$ claude", " ✻ Welcome", "❯ Make a label", "● I will use a tool.", ""]
+
+
+@pytest.mark.parametrize("before", [KILLED, [*KILLED, *STARTED], [*KILLED[:2], *STARTED]])
+def test_an_agent_that_was_killed_and_started_again_is_alive(before):
+    assert read("claude", *before, *claude_dialog()).state == WAITING
+    assert read("claude", *before, *claude_prompt()).state == "idle"
+    assert read("codex", *before, *codex_dialog()).state == WAITING
+
+
+def test_a_prompt_that_a_shell_has_written_over_a_dialog_means_that_the_agent_is_gone():
+    dialog = claude_dialog(marked=3)
+    at = dialog.index(" Do you want to proceed?")
+    over = [*dialog[:at], " Killedwant to proceed?", "dev@host$   1. Yes", *dialog[at + 2 :]]
+    assert read("claude", *over).reason_code == "agent_gone"
+    # Also if it was started again before that.
+    assert read("claude", *KILLED, *STARTED, *over).reason_code == "agent_gone"
+
+
+def test_a_process_that_is_known_to_be_there_is_not_gone_whatever_a_shell_has_written():
+    for lines in ([*claude_dialog(), "dev@host$ "], [*KILLED[1:], *claude_dialog()[2:]]):
+        assert read("claude", *lines, is_alive=True).state == WAITING
+    # A script of the user's that starts it.
+    assert read("claude", *claude_dialog(), command="bash", is_alive=True).state == WAITING
+    assert read("claude", *claude_dialog(), is_alive=False).reason_code == "agent_gone"
+
+
 def test_a_shell_in_the_foreground_decides_whatever_is_drawn():
     assert read("claude", *claude_dialog(), command="-zsh").reason_code == "agent_gone"
     assert read("codex", *codex_dialog(), command="node", title="[ ! ] Action Required").state == WAITING
@@ -109,6 +137,38 @@ def test_a_menu_that_shows_what_is_set_and_is_left_with_escape_is_the_users_own(
     assert (seen.state, seen.is_overlay) == ("unknown", True)
     chosen = ["❯ 1. [✔] Red", "  2. [ ] Blue", "  3. Type something."]
     assert read("claude", *chosen, "", " Enter to select · Esc to cancel").state == "waiting_input"
+
+
+def test_what_a_command_or_a_question_begins_with_makes_no_menu_of_its_dialog():
+    """Only what a menu is called counts, and only of a list that takes no answer."""
+    assert read("claude", *claude_dialog("Manage-Service.ps1 restart")).state == WAITING
+    assert read("claude", *claude_dialog("Resume job 7\nq to quit\nType to search")).state == WAITING
+    assert read("claude", *claude_dialog("-" * 12 + "\nSettings --reset")).state == WAITING
+    assert read("codex", *codex_dialog("Update the data model")).state == WAITING
+    options = ["❯ Red", "  Blue", "  Other (type your answer)"]
+    for question in ("Search which index first?", "Type to search or browse first: which?"):
+        lines = [RULE, " Copilot needs information.", f" {question}", "", *options, "", " ↑/↓ select · esc cancel"]
+        assert read("copilot", *lines, RULE).state == "waiting_input"
+    options = ["› 1. Red", "  2. Blue", "  3. None of the above"]
+    for question in ("Choose the permission model for the API?", "Select a deployment mode"):
+        asks = ["", "", "  Question 1/1 (1 unanswered)", f"  {question}", "", *options, "", "  enter to submit answer"]
+        assert read("codex", *asks).state == "waiting_input"
+        assert read("codex", "", "", *asks[3:]).state == "waiting_input"
+
+
+def test_a_menu_is_known_by_what_it_is_called():
+    options = ["❯ 1. Ask every time", "  2. Ask once"]
+    menu = [RULE, " Permissions", "", " How often shall it ask?", "", *options, "", " Enter to confirm · Esc to cancel"]
+    assert read("claude", *menu).is_overlay
+    # The same words further down are about something else.
+    asked = [RULE, " Setup", " Permissions", "", " How often shall it ask?", *options, "", " Esc to cancel"]
+    assert read("claude", *asked).state == "waiting_input"
+
+
+def test_a_list_that_can_be_searched_is_the_users_own_whatever_it_holds():
+    options = ["❯ Continue with the labels", "  Stop the printer", "  Other parcels"]
+    hints = " Ctrl+B to toggle branch · Type to search · Esc to clear"
+    assert read("claude", RULE, " Resume Session", "", *options, "", hints).is_overlay
 
 
 def test_a_list_between_two_rules_is_no_prompt():

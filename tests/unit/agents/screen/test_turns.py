@@ -4,6 +4,8 @@ import pytest
 
 from unit.screens import BOLD, DIM, OFF, claude_prompt, gemini_prompt, read
 
+RED, BLUE, CODE = "\x1b[38;5;211m", "\x1b[34m", "\x1b[38;5;153m"
+
 CODEX_PROMPT = (f"{BOLD}›{OFF} {DIM}Explain this codebase{OFF}", "", "  gpt-5.4 default · 100% left · ~/src/parcels")
 
 
@@ -44,13 +46,52 @@ def test_what_runs_in_the_background_is_told_of_below_the_prompt():
 @pytest.mark.parametrize(
     "line",
     [
-        "● API Error: 529 overloaded",
-        "  ⎿  Not logged in · Please run /login",
-        "  ⎿  You've hit your limit · resets 3pm",
+        f"{RED}● API Error: 529 overloaded{OFF}",
+        f"  ⎿  {RED}Not logged in · Please run /login{OFF}",
+        f"  ⎿  {RED}You've hit your limit · resets 3pm{OFF}",
     ],
 )
 def test_what_was_given_up_is_an_error(line):
-    assert claude(line).state == "error"
+    seen = claude(line)
+    assert (seen.state, seen.confidence) == ("error", "high")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "● The API Error you see in your log comes from the proxy.",
+        "● Your handler returns 429 once the usage limit reached flag is set.",
+        f"● {CODE}API Error: 529{OFF} is what the proxy says.",
+        "● API Error: 529 is what the proxy says.",
+        "● The message 'Interrupted by user' is printed by main.py when",
+        "  ⎿  Interrupted by user",
+        f"{RED}● It says: Interrupted by user{OFF}",
+    ],
+)
+def test_what_the_model_says_of_errors_and_interrupts_is_neither(line):
+    seen = claude(f"{CODE}● Read(main.py){OFF}", line)
+    assert (seen.state, seen.reason_code) == ("idle", "prompt")
+
+
+def test_the_signs_of_other_agents_are_their_own_only_in_colour():
+    said = ("› what", "", f"• Here it {CODE}is{OFF}", "")
+    assert read("codex", *said, "■ is the black square", "", *CODEX_PROMPT).state == "idle"
+    assert read("codex", *said, f"{RED}■ exceeded retry limit{OFF}", "", *CODEX_PROMPT).state == "error"
+    quoted = " ● It prints Operation cancelled by user when you press Ctrl-C."
+    for line in (
+        quoted,
+        " ● Operation cancelled by user",
+        f" {BLUE}●{OFF} Operation cancelled by user is what it prints",
+    ):
+        assert read("copilot", " ❯ explain", f" {CODE}Thought{OFF}", line, *claude_prompt()).reason_code == "prompt"
+    stopped = f" {BLUE}●{OFF} Operation cancelled by user"
+    assert read("copilot", " ❯ explain", stopped, *claude_prompt()).reason_code == "interrupted"
+
+
+def test_without_colours_an_error_is_told_and_hardly_sure():
+    for coloured in (True, False):
+        seen = claude("● API Error: 529 overloaded", coloured=coloured)
+        assert (seen.state, seen.confidence) == ("error", "low")
 
 
 def test_errors_before_the_last_message_and_in_quotations_are_none():
@@ -61,8 +102,8 @@ def test_errors_before_the_last_message_and_in_quotations_are_none():
 @pytest.mark.parametrize(
     "line",
     [
-        "  ⎿  Interrupted · What should Claude do instead?",
-        "  ⎿  [Request interrupted by user]",
+        f"  ⎿  {RED}Interrupted · What should Claude do instead?{OFF}",
+        f"  ⎿  {RED}[Request interrupted by user]{OFF}",
         "● User declined to answer",
     ],
 )
