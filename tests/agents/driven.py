@@ -161,6 +161,13 @@ class Driven:
     def interrupt(self) -> float:
         now = time.time()
         self.manners.interrupt(self.pane)
+        if self.pane.server.busy:
+            # Copilot asks for a second Esc, and on a slow machine forgets that it did.
+            try:
+                self.pane.wait_until(lambda: not self.pane.server.busy, "the end of the answer", 3.0)
+            except AssertionError:
+                now = time.time()
+                self.manners.interrupt(self.pane)
         return now
 
     def again(self) -> list[str]:

@@ -17,7 +17,7 @@ from agtmux.domain.events import Verdict
 from agtmux.domain.panes import ForegroundProcess
 from agtmux.domain.states import Source
 
-CONTRACT_VERSION: Final = "1.0"
+CONTRACT_VERSION: Final = "1.1"
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,8 @@ class Identity:
     pid: int | None
     started: float | None
     version: str | None = None
+    # Whether its process was seen; else only the pane's own mark, or a name, says so.
+    is_by_process: bool = False
 
 
 class Registry:
@@ -80,7 +82,7 @@ class Registry:
         for process in foreground:
             agent_type = self._who(process)
             if agent_type != NO_AGENT and mark in (agent_type, ""):
-                return Identity(agent_type, process.pid, process.started, process.version or None)
+                return Identity(agent_type, process.pid, process.started, process.version or None, is_by_process=True)
         # A mark is about the pane, whatever runs in it: outermost is the pane's own process.
         named = mark if mark in self._adapters else self._commands.get(command, NO_AGENT)
         if not foreground:

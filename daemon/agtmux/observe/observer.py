@@ -87,6 +87,8 @@ class Observer:
         self._last: Topology | None = None
         # By pane: what was said of it, and what was made of that.
         self._seen: dict[str, tuple[PaneRow, SeenPane]] = {}
+        # By pane: whether the process of its agent was seen.
+        self._is_proven: dict[str, bool] = {}
         self._wake = asyncio.Event()
         self._has_stirred = False
         self._rests = False
@@ -160,7 +162,8 @@ class Observer:
                 await self._ingest.submit(topology)
                 self._last = topology
             titles = {PaneId(row.pane_id): row.title for row in sighting.panes.values()}
-            if events := self._sightings.look(self.screens, titles, self._by_files(), topology.taken_at):
+            proven = frozenset(PaneId(pane_id) for pane_id in self._seen if self._is_proven.get(pane_id))
+            if events := self._sightings.look(self.screens, titles, self._by_files(), proven, topology.taken_at):
                 await self._ingest.submit(events)
             self._pace.looked(
                 is_news=is_news or bool(sighting.screens),
@@ -274,6 +277,7 @@ class Observer:
     def _read(self, rows: Iterable[PaneRow], ahead: int) -> None:
         """Who is in each pane; what has not changed is not asked again."""
         before, self._seen = self._seen, {}
+        self._is_proven = {pane_id: is_proven for pane_id, is_proven in self._is_proven.items() if pane_id in before}
         for row in rows:
             known = before.get(row.pane_id)
             is_same = known is not None and (known[0] is row or known[0] == row)
@@ -297,6 +301,7 @@ class Observer:
         if row.pid is None:
             return Inhabitant(NO_AGENT, None, None)
         who = self._registry.identify(row.mark, row.command, [process.as_process() for process in row.foreground])
+        self._is_proven[row.pane_id] = who.is_by_process
         if who.agent_type == NO_AGENT:
             # Whatever a shell runs, the pane's inhabitant is the shell: commands come and go.
             return Inhabitant(NO_AGENT, row.pid, None)

@@ -8,7 +8,7 @@ file that says the same counts as the second look.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -86,9 +86,11 @@ class Sightings:
         screens: Mapping[PaneId, str],
         titles: Mapping[PaneId, str],
         files: Mapping[PaneId, Told],
+        proven: Collection[PaneId],
         taken_at: Timestamp,
     ) -> tuple[Event, ...]:
-        """What there is to say after a look that began at `taken_at`."""
+        """What there is to say after a look that began at `taken_at`. `proven` are the panes whose agent's process is
+        known to be there, whatever a shell may have written on the screen."""
         events = []
         sights: dict[PaneId, _Sight] = {}
         self.look_again = None
@@ -99,7 +101,9 @@ class Sightings:
             if not self._registry.reads_screens(record.runtime.agent_type):
                 continue
             told = files.get(pane_id)
-            glance = Glance(text, titles.get(pane_id, ""), status=None if told is None else told.status)
+            status = None if told is None else told.status
+            is_alive = True if pane_id in proven else None
+            glance = Glance(text, titles.get(pane_id, ""), status=status, is_alive=is_alive)
             sight = self._sight(self._sights.get(pane_id), record, glance, taken_at)
             sights[pane_id] = sight
             self._count(sight, record, told, taken_at)

@@ -76,7 +76,7 @@ class Pane:
 
     def look(self, screen: str, *, after: float = 0.5, file: Told | None = None) -> str:
         self.time.pass_by(after)
-        events = self.sightings.look({PANE: screen}, {}, {} if file is None else {PANE: file}, self.clock.now())
+        events = self.sightings.look({PANE: screen}, {}, {} if file is None else {PANE: file}, (), self.clock.now())
         for event in events:
             self._take(event)
         self.told += events

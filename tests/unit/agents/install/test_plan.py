@@ -237,7 +237,7 @@ def test_a_version_that_is_not_known_takes_nothing_out(
     assert any(told in warning for warning in least.warnings)
     install_hooks(CLAUDE, files, HOOK, backups, version="2.1.70")
     some = hooks_status(CLAUDE, files, HOOK, version=version)
-    assert some.left_out == ("PostToolBatch", "StopFailure")
+    assert some.left_out == ("StopFailure",)
     assert (some.stale, some.surplus, some.missing) == ((), (), ())
     full = install_hooks(CLAUDE, files, HOOK, backups, version=NEWEST)
     again = install_hooks(CLAUDE, files, HOOK, backups, version=version)
