@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Final
 
-# A state is told by its sign as well as by its colour.
+# A state is told by its sign as well as by its colour. Most urgent first.
 SIGNS: Final[dict[str, tuple[str, str]]] = {
     "error": ("✗", "red"),
     "waiting_approval": ("!", "yellow"),
