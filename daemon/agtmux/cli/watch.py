@@ -128,8 +128,9 @@ def _print_tables(daemon: Client, path: str, interval: float) -> int:
 
     try:
         for line in daemon.lines(path, wait):
-            view.take(json.loads(line))
-            is_stale = view.has_begun
+            said = json.loads(line)
+            view.take(said)
+            is_stale |= said["type"] != "reset"
     except BrokenPipeError:
         raise
     except OSError:
