@@ -1,6 +1,7 @@
 """Watch streams of a real daemon: what a client that comes and goes knows is what a fresh look shows."""
 
 import contextlib
+import json
 import random
 import threading
 from collections.abc import Iterator
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from support.home import Home, event, shared_home, wait_until
 from support.watching import Line, Watcher, decoded
@@ -23,6 +25,7 @@ QUERIES = (
     "scope=sessions&needs_action=1",
     "scope=sessions&group_by=session-name",
 )
+SCHEMAS = Path(__file__).resolve().parents[2] / "resources" / "schemas"
 # More lines than are kept of a stream.
 MANY = 600
 
@@ -72,6 +75,43 @@ def test_a_snapshot_is_what_the_listing_shows(stage, query: str):
         assert line["filters"] == {"group_by": "session-name"}
     else:
         assert line["filters"] == listing["filters"]
+
+
+def schema(name: str) -> Draft202012Validator:
+    """The shipped one, closed: what it does not describe is not said."""
+    content = json.loads((SCHEMAS / f"{name}.json").read_text("utf-8"))
+    for definition in content["$defs"].values():
+        definition["additionalProperties"] = False
+    return Draft202012Validator(content)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_listings_and_lines_are_as_their_schemas_say(stage, query: str):
+    home, panes = stage
+    scope, _, filters = query.removeprefix("scope=").partition("&")
+    listing, line = schema(scope), schema(f"watch-{scope}")
+    broken = {"name": "broken", "tmux_socket": str(home.folder / ("x" * 200))}
+    payload = {"attention": {"kind": "question", "summary": "which?", "options": ["this", "that"]}}
+    watcher = Watcher(home.socket, query)
+    watcher.connect("0" * 32 + ":1")
+    assert [watcher.next()["type"], watcher.next()["type"]] == ["reset", "snapshot"]
+    for state in ("running", "waiting_input", "idle"):
+        tell(home, panes[0], state, raw_payload=payload)
+    watcher.until_items(snapshot(home, query)["items"])
+    watcher.cut()
+    for each in watcher.lines:
+        line.validate(each)
+    assert home.ask("POST", "/v1/targets", broken).status == 200
+    try:
+        wait_until(lambda: home.ask("GET", "/v1/panes").json["partial"], "the error to be told")
+        listing.validate(home.ask("GET", f"/v1/{scope}?{filters}").json)
+        schema("targets").validate(home.ask("GET", "/v1/targets").json)
+    finally:
+        assert home.ask("DELETE", "/v1/targets/broken").status == 200
+    for lacking in ("items", "changes", "summary", "cursor"):
+        for each in watcher.lines:
+            cut = {name: value for name, value in each.items() if name != lacking}
+            assert line.is_valid(cut) == (cut == each), (lacking, each["type"])
 
 
 @pytest.mark.parametrize("query", QUERIES)

@@ -62,10 +62,10 @@ class _Stream:
 
 
 class Hub:
-    def __init__(self, world: World, clock: Clock, limits: Limits = Limits()) -> None:  # noqa: B008 (it is frozen)
+    def __init__(self, world: World, clock: Clock, limits: Limits | None = None) -> None:
         self._world = world
         self._clock = clock
-        self._limits = limits
+        self._limits = limits or Limits()
         self._feeds: dict[Subject, Feed] = {}
         self._readers: dict[Subject, set[asyncio.Event]] = {}
         # By the moment they were last begun or left; the first to be forgotten come first.
