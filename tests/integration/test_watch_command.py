@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from support.home import COMMANDS, PATIENCE, Home, event, wait_until
+from support.home import COMMANDS, PATIENCE, Home, event, is_alive, wait_until
 from support.watching import Replayed
 
 AGTMUX = COMMANDS / "agtmux"
@@ -251,21 +251,30 @@ def test_a_resize_is_seen_at_once_and_colour_can_be_refused(home: Home, shell: s
     wait_until(lambda: is_shell(home, shell), "the end")
 
 
-def test_a_table_that_is_ended_leaves_the_terminal_as_it_was(home: Home, shell: str):
+def child_of(home: Home, pane: str) -> int:
+    shell = home.tmux("display-message", "-p", "-t", pane, "#{pane_pid}")
+    return int(subprocess.run(["pgrep", "-P", shell], capture_output=True, text=True).stdout.split()[0])
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_table_that_is_ended_leaves_the_terminal_as_it_was(home: Home, shell: str, number: int, status: int):
     home.start()
     type_line(home, shell, f"{AGTMUX} watch --scope sessions; echo status=$?")
     wait_until(lambda: mode_of(home, shell)[0] == "1", "the table")
     wait_until(lambda: "No agent" in screen(home, shell), "its content")
-    child = int(
-        subprocess.run(
-            ["pgrep", "-P", home.tmux("display-message", "-p", "-t", shell, "#{pane_pid}")],
-            capture_output=True,
-            text=True,
-        ).stdout.split()[0]
-    )
-    os.kill(child, signal.SIGTERM)
-    wait_until(lambda: "status=143" in screen(home, shell), "the end")
-    assert mode_of(home, shell) == ["0", "1", "bash"]
+    os.kill(child_of(home, shell), number)
+    wait_until(lambda: f"status={status}" in screen(home, shell), "the end")
+    assert is_shell(home, shell)
+
+
+def test_a_table_ends_with_its_terminal(home: Home, shell: str):
+    home.start()
+    type_line(home, shell, f"{AGTMUX} watch")
+    wait_until(lambda: "No agent" in screen(home, shell), "the table")
+    child = child_of(home, shell)
+    home.tmux("kill-pane", "-t", shell)
+    wait_until(lambda: not is_alive(child), "its end")
+    wait_until(lambda: home.health()["streams"] == 0, "the end of its stream")
 
 
 def test_a_wrong_question_is_said_without_taking_the_screen(home: Home, shell: str):

@@ -52,10 +52,7 @@ COMMANDS: Final[dict[str, Command]] = {
         "agtmux.cli.watch",
         "show what agents do as it changes, as a live table or as JSON lines",
         "agtmux watch --needs-action",
-        (
-            *("--scope", "panes", "windows", "sessions", *_FILTERS),
-            *("--format", "table", "jsonl", "--interval", "--cursor", "--once", *_COMMON),
-        ),
+        ("--scope", *_FILTERS, "--format", "--interval", "--cursor", "--once", *_COMMON),
     ),
     "target": Command(
         "agtmux.cli.target",

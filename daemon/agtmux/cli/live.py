@@ -8,7 +8,7 @@ import select
 import signal
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from agtmux.cli.table import cut, terminal_width, wants_colour
 from agtmux.cli.view import View
@@ -107,9 +107,11 @@ def _own_screen() -> Generator[int, None, None]:
         tty.setcbreak(terminal)
 
     def leave() -> None:
-        termios.tcsetattr(terminal, termios.TCSADRAIN, before)
-        sys.stdout.write("\x1b[?25h\x1b[?1049l")
-        sys.stdout.flush()
+        # A terminal that is gone needs nothing any more.
+        with suppress(OSError, termios.error):
+            termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+            sys.stdout.write("\x1b[?25h\x1b[?1049l")
+            sys.stdout.flush()
 
     def rest(*_: object) -> None:
         """Ctrl-Z: the shell gets its screen back, and we get ours when we are continued."""
