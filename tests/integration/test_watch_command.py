@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from support.home import COMMANDS, PATIENCE, Home, event, is_alive, wait_until
+from support.home import COMMANDS, PATIENCE, Home, event, wait_until
+from support.processes import processes
 from support.watching import Replayed
 
 AGTMUX = COMMANDS / "agtmux"
@@ -252,8 +253,8 @@ def test_a_resize_is_seen_at_once_and_colour_can_be_refused(home: Home, shell: s
 
 
 def child_of(home: Home, pane: str) -> int:
-    shell = home.tmux("display-message", "-p", "-t", pane, "#{pane_pid}")
-    return int(subprocess.run(["pgrep", "-P", shell], capture_output=True, text=True).stdout.split()[0])
+    shell = int(home.tmux("display-message", "-p", "-t", pane, "#{pane_pid}"))
+    return next(pid for pid, process in processes().items() if process.parent == shell)
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
@@ -273,7 +274,7 @@ def test_a_table_ends_with_its_terminal(home: Home, shell: str):
     wait_until(lambda: "No agent" in screen(home, shell), "the table")
     child = child_of(home, shell)
     home.tmux("kill-pane", "-t", shell)
-    wait_until(lambda: not is_alive(child), "its end")
+    wait_until(lambda: child not in processes(), "its end")
     wait_until(lambda: home.health()["streams"] == 0, "the end of its stream")
 
 

@@ -32,7 +32,7 @@ class Limits:
 
     lines: int = 512
     # Of one feed. The newest line is kept whatever its size, for those who wait for it.
-    bytes: int = 2 * 1024 * 1024
+    bytes: int = 1024 * 1024
     microseconds: int = 300 * SECOND
     # Feeds that nobody reads just now.
     idle_feeds: int = 16
