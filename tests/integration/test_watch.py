@@ -146,6 +146,7 @@ def test_whoever_is_cut_off_gets_exactly_what_was_missed(stage, query: str):
 
 def test_a_poll_with_a_cursor_gets_what_came_since(stage):
     home, panes = stage
+    tell(home, panes[0], "idle")
     first = snapshot(home, "scope=panes")
     assert once(home, f"scope=panes&cursor={first['cursor']}") == []
     tell(home, panes[0], "running")
@@ -328,6 +329,22 @@ def test_a_burst_is_not_kept_for_readers_that_do_not_read(stage):
             kinds = [line["type"] for line in watcher.lines]
             assert kinds.count("reset") == 1 and kinds[kinds.index("reset") + 1] == "snapshot"
             assert len(watcher.lines) < 1_000
+    wait_until(lambda: home.health()["streams"] == 0, "the end of all streams")
+
+
+def test_readers_that_never_read_are_let_go_of_when_they_leave(stage):
+    home, panes = stage
+    deaf = [Watcher(home.socket) for _ in range(5)]
+    for watcher in deaf:
+        watcher.connect()
+    with home.connect() as producer:
+        for number in range(MANY):
+            told = event(panes[0], f"state.{STATES[number % 2]}", raw_payload={"attention": {"summary": "z" * 150}})
+            assert producer.ask("POST", "/v1/events", told).status == 200
+    assert home.health()["streams"] == 5
+    for watcher in deaf:
+        watcher.cut()
+    wait_until(lambda: home.health()["streams"] == 0, "the end of all streams")
 
 
 def test_fifty_watchers_see_the_same(stage):
