@@ -339,7 +339,8 @@ def test_readers_that_never_read_are_let_go_of_when_they_leave(stage):
         watcher.connect()
     with home.connect() as producer:
         for number in range(MANY):
-            told = event(panes[0], f"state.{STATES[number % 2]}", raw_payload={"attention": {"summary": "z" * 150}})
+            payload = {"attention": {"kind": "question", "summary": f"{number}", "detail": "z" * 1_900}}
+            told = event(panes[0], "state.waiting_input", raw_payload=payload)
             assert producer.ask("POST", "/v1/events", told).status == 200
     assert home.health()["streams"] == 5
     for watcher in deaf:
