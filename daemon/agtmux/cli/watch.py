@@ -53,16 +53,14 @@ def run(options: Namespace) -> int:
     daemon = client(options)
     if as_lines:
         return _print_lines(daemon, asked, options.cursor, once=options.once)
-    if options.once:
-        return _print_tables(daemon, with_query("/v1/watch", asked | {"once": "1"}), interval)
-    path = with_query("/v1/watch", asked)
-    if is_terminal(sys.stdin) and is_terminal(sys.stdout):
+    path = with_query("/v1/watch", asked | {"once": "1" if options.once else None})
+    if is_terminal(sys.stdin) and is_terminal(sys.stdout) and not options.once:
         from agtmux.cli.live import show_live
 
         # What is wrong with the question, or with the daemon, is said before the screen is taken.
         daemon.get(with_query(f"/v1/{options.scope}", filters(options)))
         return show_live(daemon, path)
-    return _print_tables(daemon, path, interval)
+    return _print_tables(daemon, path, interval, once=options.once)
 
 
 def _print_lines(daemon: Client, asked: dict[str, str | None], cursor: str | None, *, once: bool) -> int:
@@ -79,7 +77,7 @@ def _print_lines(daemon: Client, asked: dict[str, str | None], cursor: str | Non
             raise
         except OSError as error:
             if once:
-                raise AgtmuxError(ErrorCode.DAEMON_UNAVAILABLE, f"agtmuxd went away in mid-answer: {error}") from None
+                raise _gone(error) from None
         except AgtmuxError as error:
             # One that is on its way out says so.
             if once or not has_begun or error.code is not ErrorCode.DAEMON_UNAVAILABLE:
@@ -96,13 +94,13 @@ def _back(output: _Output) -> Client:
     tries = 0
     while not daemon.is_answered():
         if tries == len(_RETRIES):
-            print("agtmux: agtmuxd has stopped; waiting for it", file=sys.stderr, flush=True)
+            _say("agtmux: agtmuxd has stopped; waiting for it")
         output.rest(_RETRIES[min(tries, len(_RETRIES) - 1)])
         tries += 1
     return daemon
 
 
-def _print_tables(daemon: Client, path: str, interval: float) -> int:
+def _print_tables(daemon: Client, path: str, interval: float, *, once: bool) -> int:
     """The table, and again whenever it has changed."""
     from agtmux.cli.view import View
 
@@ -133,14 +131,25 @@ def _print_tables(daemon: Client, path: str, interval: float) -> int:
             is_stale |= said["type"] != "reset"
     except BrokenPipeError:
         raise
-    except OSError:
+    except OSError as error:
         # Its daemon was killed within a line.
-        pass
+        if once:
+            raise _gone(error) from None
     if is_stale:
         print_table()
-    if "once=" not in path:
-        print("agtmuxd has stopped", file=sys.stderr)
+    if not once:
+        _say("agtmuxd has stopped")
     return 0
+
+
+def _gone(error: OSError) -> AgtmuxError:
+    return AgtmuxError(ErrorCode.DAEMON_UNAVAILABLE, f"agtmuxd went away in mid-answer ({error}); ask again")
+
+
+def _say(sentence: str) -> None:
+    # Python prints to standard output what is meant for a standard error that is closed.
+    if sys.stderr is not None:
+        print(sentence, file=sys.stderr, flush=True)
 
 
 class _Output:
