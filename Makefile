@@ -6,7 +6,7 @@ PY := .venv/bin/python
 ARGS :=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check fmt coverage agents bench soak scoreboard corpus clean system has-tmux FORCE
+.PHONY: help run test check fmt coverage agents bench soak scoreboard corpus schemas clean system has-tmux FORCE
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -47,6 +47,9 @@ scoreboard: .venv/.ready-dev ## how right the screen rules are, written to docs/
 
 corpus: system .venv/.ready-dev ## record agents' screens anew from the real programs (ARGS='--agent NAME')
 	@$(PY) tests/agents/record.py $(ARGS)
+
+schemas: .venv/.ready-dev ## write the JSON Schema documents of the API's answers anew
+	@$(PY) -m agtmux.api.schemas resources/schemas
 
 clean: ## remove what make and the tools have made, .venv included
 	rm -rf .venv build dist daemon/*.egg-info .coverage .coverage.* htmlcov

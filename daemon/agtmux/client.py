@@ -18,7 +18,7 @@ from agtmux.domain.errors import AgtmuxError, ErrorCode
 # `typing` costs every command four milliseconds and is needed by nobody at run time.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any, Final
 
 TIME_LIMIT: Final = 10.0
@@ -55,14 +55,20 @@ class Client:
 
     def stream(self, path: str) -> Iterator[Any]:
         """The JSON lines of a response that goes on. Ends when the daemon ends it."""
+        return map(json.loads, self.lines(path))
+
+    def lines(self, path: str, wait: Callable[[int], object] | None = None) -> Iterator[bytes]:
+        """The same as they come, without their ends. `wait` is given the connection's descriptor whenever there is
+        nothing to read yet, and returns when there may be; what it raises ends the reading."""
         answer = self._ask("GET", path, b"", time_limit=None)
         try:
             if answer.status >= 400:
                 raise _error(answer.status, b"".join(answer.parts()))
+            answer.wait = wait
             rest = b""
             for part in answer.parts():
                 *lines, rest = (rest + part).split(b"\n")
-                yield from map(json.loads, lines)
+                yield from lines
         finally:
             answer.close()
 
@@ -138,6 +144,7 @@ class _Answer:
     def __init__(self, connection: _socket.socket) -> None:
         self._connection = connection
         self._buffer = b""
+        self.wait: Callable[[int], object] | None = None
         words = self._line().split(None, 2)
         if len(words) < 2 or not words[0].startswith(b"HTTP/") or not words[1].isdigit():
             raise _not_agtmuxd()
@@ -171,7 +178,7 @@ class _Answer:
         parts = [self._buffer]
         missing = size - len(self._buffer)
         while missing > 0:
-            part = self._connection.recv(65_536)
+            part = self._received()
             if not part:
                 raise ConnectionResetError("the connection ended within the answer")
             parts.append(part)
@@ -181,9 +188,14 @@ class _Answer:
         return whole[:size]
 
     def _more(self) -> bool:
-        part = self._connection.recv(65_536)
+        part = self._received()
         self._buffer += part
         return bool(part)
+
+    def _received(self) -> bytes:
+        if self.wait is not None:
+            self.wait(self._connection.fileno())
+        return self._connection.recv(65_536)
 
 
 def with_query(path: str, filters: dict[str, str | None]) -> str:

@@ -195,5 +195,20 @@ def test_every_list_has_its_envelope(home: Home):
 
 
 def test_a_watch_refuses_what_it_cannot_do(home: Home):
-    assert home.ask("GET", "/v1/watch?scope=windows").error["code"] == "E_UNSUPPORTED"
-    assert home.ask("GET", "/v1/watch?cursor=nonsense").error["code"] == "E_CURSOR_INVALID"
+    for query, code in (
+        ("scope=floors", "E_USAGE"),
+        ("scope=panes&group_by=session-name", "E_USAGE"),
+        ("scope=sessions&group_by=colour", "E_USAGE"),
+        ("stat=running", "E_USAGE"),
+        ("once=perhaps", "E_USAGE"),
+        ("target=nobody", "E_TARGET_NOT_FOUND"),
+        ("cursor=nonsense", "E_CURSOR_INVALID"),
+        ("cursor=", "E_CURSOR_INVALID"),
+        (f"cursor={'a' * 32}:", "E_CURSOR_INVALID"),
+        (f"cursor={'a' * 32}:-1", "E_CURSOR_INVALID"),
+        (f"cursor={'a' * 32}:01", "E_CURSOR_INVALID"),
+        (f"cursor={'A' * 32}:1", "E_CURSOR_INVALID"),
+        (f"cursor={'a' * 32}:{'9' * 30}", "E_CURSOR_INVALID"),
+    ):
+        answer = home.ask("GET", f"/v1/watch?{query}")
+        assert (answer.error["code"], answer.status) == (code, 404 if code == "E_TARGET_NOT_FOUND" else 400), query

@@ -20,9 +20,14 @@ def test_a_narrow_terminal_still_shows_the_question(width: int):
     assert "rm -rf build" in draw(HEADS, [ROW], colour=False, width=width)[1]
 
 
+def test_a_narrow_terminal_still_shows_which_pane():
+    line = draw(HEADS, [ROW], colour=False, width=60, place=4)[1]
+    assert "@0/%1 " in line and "demo/" not in line
+
+
 @given(st.lists(st.tuples(*[st.text(max_size=30)] * 3), min_size=1, max_size=5), st.integers(1, 200))
 def test_no_line_is_wider_than_the_terminal_and_none_holds_a_control_character(rows: list, width: int):
-    for line in draw(("A", "B", "C"), rows, colour=False, width=width):
+    for line in draw(("A", "B", "C"), rows, colour=False, width=width, place=1):
         assert display_width(line) <= width
         assert line.isprintable() or not line
 

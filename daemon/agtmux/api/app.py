@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any, Final, Literal, TypeVar
 
 import msgspec
@@ -24,8 +23,10 @@ from agtmux.domain.refs import parse_ref
 from agtmux.domain.runtimes import TargetId
 from agtmux.domain.timestamps import format_timestamp
 from agtmux.engine.apply import Outcome
-from agtmux.observe import rollups, views
-from agtmux.observe.filters import read_filters
+from agtmux.observe import views
+from agtmux.observe.feeds import View
+from agtmux.observe.filters import GroupBy, Subject, read_flag, read_scope, read_subject
+from agtmux.observe.filters import Scope as Listed
 from agtmux.observe.intake import HOOK_TYPE
 from agtmux.observe.lookup import find_pane
 from agtmux.observe.submissions import Receipt
@@ -39,7 +40,7 @@ T = TypeVar("T")
 MOST_ACTIONS: Final = 1_000
 MAX_BODY_BYTES: Final = 4 * 1024 * 1024
 _ENCODER: Final = msgspec.json.Encoder(enc_hook=str)
-_CURSOR: Final = re.compile(r"[0-9a-f]{32}:[0-9]{1,18}")
+_JSON_LINES: Final = "application/x-ndjson"
 _HTTP_ERRORS: Final = {404: ErrorCode.NOT_FOUND, 405: ErrorCode.NOT_FOUND}
 
 
@@ -158,19 +159,14 @@ class _Api:
         return _json(self._envelope(content))
 
     async def panes(self, request: Request) -> Response:
-        panes, envelope = self._listing(request)
-        return _json({**envelope, "items": panes})
+        return _json(self._listing(Listed.PANES, request))
 
     async def windows(self, request: Request) -> Response:
-        panes, envelope = self._listing(request)
-        known = self._service.world.panes.values()
-        names = {(str(pane.target_id), pane.window_id): pane.window_name for pane in known}
-        return _json({**envelope, "items": rollups.window_items(panes, names)})
+        return _json(self._listing(Listed.WINDOWS, request))
 
     async def sessions(self, request: Request) -> Response:
-        panes, envelope = self._listing(request, own=("group_by",))
-        group_by = request.query_params.get("group_by", "target-session")
-        return _json({**envelope, "group_by": group_by, "items": rollups.session_items(panes, group_by)})
+        group_by = request.query_params.get("group_by", GroupBy.TARGET_SESSION.value)
+        return _json(self._listing(Listed.SESSIONS, request) | {"group_by": group_by})
 
     async def targets(self, request: Request) -> Response:
         items = [self._target_item(target) for target in self._service.world.targets.values()]
@@ -219,25 +215,28 @@ class _Api:
         evidence = views.evidence_items(record)
         return _json(self._envelope({"item": item, "evidence": evidence, "waiting_hook": hook}))
 
-    def _listing(self, request: Request, own: tuple[str, ...] = ()) -> tuple[list[views.PaneItem], dict[str, Any]]:
-        """The panes asked for, and what a listing says of itself. A target that fails costs the others nothing."""
+    def _listing(self, scope: Listed, request: Request) -> dict[str, Any]:
+        """What was asked for. A target that fails costs the others nothing."""
         service = self._service
-        query = {name: value for name, value in request.query_params.items() if name not in own}
-        filters = read_filters(query, service.world.targets.keys(), service.registry.agent_types)
-        panes = views.pane_items(service.world, filters)
-        requested = filters.targets(service.world.targets.keys())
+        subject = self._subject(scope, request.query_params)
+        view = View(service.world, subject)
+        requested = subject.filters.targets(service.world.targets.keys())
         errors = [error for error in service.fleet.errors() if error["target"] in requested]
         failed = {error["target"] for error in errors}
-        return panes, self._envelope(
+        return self._envelope(
             {
-                "filters": filters.as_json(),
-                "summary": views.summarise(panes),
+                "filters": subject.filters.as_json(),
+                "summary": view.summary(),
                 "partial": bool(errors),
                 "requested_targets": requested,
                 "responded_targets": [target for target in requested if target not in failed],
                 "target_errors": errors,
+                "items": view.items(),
             }
         )
+
+    def _subject(self, scope: Listed, query: Mapping[str, str]) -> Subject:
+        return read_subject(scope, query, self._service.world.targets.keys(), self._service.registry.agent_types)
 
     async def add_target(self, request: Request) -> Response:
         asked = _decoded(await _body(request), NewTarget)
@@ -266,19 +265,17 @@ class _Api:
         return _json(self._envelope({"removed": request.path_params["name"]}))
 
     async def watch(self, request: Request) -> Response:
+        query = dict(request.query_params)
+        scope, cursor = read_scope(query.pop("scope", Listed.PANES)), query.pop("cursor", None)
+        is_once = read_flag("once", query)
+        query.pop("once", None)
+        subject = self._subject(scope, query)
         if request.method == "HEAD":
-            return Response(media_type="application/x-ndjson")
-        query = request.query_params
-        if query.get("scope", "panes") != "panes":
-            raise AgtmuxError(
-                ErrorCode.UNSUPPORTED, f"only the scope panes is watched so far, not {query['scope'][:20]!r}"
-            )
-        cursor = query.get("cursor")
-        if cursor is not None and not _CURSOR.fullmatch(cursor):
-            raise AgtmuxError(ErrorCode.CURSOR_INVALID, f"{cursor[:80]!r} is no cursor of a watch stream")
-        # No stream outlives its connection yet, so that whoever comes back begins anew.
-        stream = self._service.hub.watch(begin_with_reset=cursor is not None)
-        return StreamingResponse(stream, media_type="application/x-ndjson")
+            return Response(media_type=_JSON_LINES)
+        hub = self._service.hub
+        if is_once:
+            return Response(hub.once(subject, cursor), media_type=_JSON_LINES)
+        return StreamingResponse(hub.watch(subject, cursor), media_type=_JSON_LINES)
 
     def answer_to(self, error: Exception, scope: Scope) -> Response:
         asked = f"{scope.get('method', scope['type'])} {scope['path']}"

@@ -20,6 +20,10 @@ class Command:
 
 
 _COMMON = ("--json", "--no-start", "--help")
+_FILTERS = (
+    *("--target", "--all-targets", "--target-session", "--session", "--state", "--agent"),
+    *("--needs-action", "--all", "--group-by"),
+)
 
 COMMANDS: Final[dict[str, Command]] = {
     "up": Command(
@@ -38,19 +42,17 @@ COMMANDS: Final[dict[str, Command]] = {
             "panes",
             "windows",
             "sessions",
-            "--target",
-            "--all-targets",
-            "--target-session",
-            "--session",
-            "--state",
-            "--agent",
-            "--needs-action",
-            "--all",
-            "--group-by",
+            *_FILTERS,
             "--with-agent-status",
             "--agent-summary",
             *_COMMON,
         ),
+    ),
+    "watch": Command(
+        "agtmux.cli.watch",
+        "show what agents do as it changes, as a live table or as JSON lines",
+        "agtmux watch --needs-action",
+        ("--scope", *_FILTERS, "--format", "--interval", "--cursor", "--once", *_COMMON),
     ),
     "target": Command(
         "agtmux.cli.target",

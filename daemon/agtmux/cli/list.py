@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from agtmux.cli.options import add_common, client, print_json
+from agtmux.cli.options import add_common, add_filters, client, filters, print_json
 from agtmux.client import with_query
 from agtmux.domain.legible import legible
 
@@ -16,20 +16,7 @@ if TYPE_CHECKING:
 
 def configure(parser: ArgumentParser) -> None:
     parser.add_argument("what", choices=["panes", "windows", "sessions"], help="what to list")
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument("--target", metavar="NAME", help="only this target")
-    where.add_argument("--all-targets", action="store_true", help="every target, which is what happens anyway")
-    where.add_argument("--target-session", metavar="TARGET/SESSION", help="only this session, its name percent-encoded")
-    parser.add_argument("--session", metavar="NAME", help="only sessions of this name")
-    parser.add_argument("--state", help="only agents in this state")
-    parser.add_argument("--agent", metavar="TYPE", help="only agents of this type")
-    parser.add_argument("--needs-action", action="store_true", help="only agents that need you")
-    parser.add_argument("--all", action="store_true", help="panes without an agent as well")
-    parser.add_argument(
-        "--group-by",
-        choices=["target-session", "session-name"],
-        help="sessions only: by target and name (the default), or by name across targets",
-    )
+    add_filters(parser)
     # The summaries are always there: these two say so in the words of those who expect to ask for them.
     parser.add_argument("--with-agent-status", action="store_true", help="windows: always shown")
     parser.add_argument("--agent-summary", action="store_true", help="sessions: always shown")
@@ -37,17 +24,7 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    filters = {
-        "target": options.target,
-        "target_session": options.target_session,
-        "session": options.session,
-        "state": options.state,
-        "agent": options.agent,
-        "needs_action": "1" if options.needs_action else None,
-        "all": "1" if options.all else None,
-        "group_by": options.group_by,
-    }
-    listing = client(options).get(with_query(f"/v1/{options.what}", filters))
+    listing = client(options).get(with_query(f"/v1/{options.what}", filters(options)))
     if options.json:
         print_json(listing)
         return 0

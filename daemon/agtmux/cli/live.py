@@ -2,96 +2,104 @@
 
 from __future__ import annotations
 
+import json
 import os
 import select
 import signal
 import sys
-import threading
 import time
-from collections.abc import Generator
-from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from contextlib import contextmanager, suppress
 
-from agtmux.cli.panes import draw_panes
 from agtmux.cli.table import cut, terminal_width, wants_colour
+from agtmux.cli.view import View
 from agtmux.client import Client
-from agtmux.domain.errors import AgtmuxError
-from agtmux.domain.states import State
 
-_TICK = 1.0
-_URGENCY = {state.value: rank for rank, state in enumerate(State)}
+# `typing` costs every command four milliseconds and is needed by nobody at run time.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from typing import Final
 
-
-class _View:
-    """What the stream has said so far."""
-
-    def __init__(self) -> None:
-        self._items: dict[str, dict[str, Any]] = {}
-        self._summary: dict[str, Any] = {"total": 0, "by_state": {}, "needs_action": 0}
-        self._said_at = datetime.now(UTC)
-        self._heard_at = time.monotonic()
-
-    def take(self, line: dict[str, Any]) -> None:
-        self._summary = line["summary"]
-        self._said_at = datetime.fromisoformat(line["generated_at"])
-        self._heard_at = time.monotonic()
-        if line["type"] == "snapshot":
-            self._items = {_key(item["identity"]): item for item in line["items"]}
-        for change in line.get("changes", ()):
-            if change["op"] == "upsert":
-                self._items[_key(change["identity"])] = change["item"]
-            else:
-                self._items.pop(_key(change["identity"]), None)
-
-    def listing(self) -> dict[str, Any]:
-        items = sorted(self._items.values(), key=lambda item: (_URGENCY[item["state"]], _place(item["identity"])))
-        # In the daemon's time, which a wall clock that is set does not change.
-        now = self._said_at + timedelta(seconds=time.monotonic() - self._heard_at)
-        return {"generated_at": now.isoformat(), "summary": self._summary, "items": items}
+_TICK: Final = 1.0
+# A burst is drawn a few times a second, and not line by line.
+_FRAME: Final = 0.04
+_LEAVE: Final = (b"q", b"Q", b"\x03", b"\x04", b"")
 
 
-def show_live(client: Client) -> int:
+class _Left(Exception):
+    """The user has seen enough."""
+
+
+def show_live(client: Client, path: str = "/v1/watch") -> int:
     """Until q, Ctrl-C or the end of the daemon."""
-    view = _View()
-    changed, ended = os.pipe(), threading.Event()
-    trouble: list[AgtmuxError] = []
-
-    def follow() -> None:
-        try:
-            for line in client.stream("/v1/watch"):
-                view.take(line)
-                os.write(changed[1], b".")
-        except AgtmuxError as error:
-            trouble.append(error)
-        except (OSError, ValueError):
-            pass
-        ended.set()
-        os.write(changed[1], b".")
-
-    threading.Thread(target=follow, daemon=True).start()
-    with _own_screen():
-        while not ended.is_set():
-            _draw(view)
-            ready, _, _ = select.select([sys.stdin, changed[0]], [], [], _TICK)
-            if sys.stdin in ready and os.read(sys.stdin.fileno(), 64)[:1] in (b"q", b"Q", b"\x03", b"\x04", b""):
-                return 0
-            if changed[0] in ready:
-                os.read(changed[0], 65_536)
-    if trouble:
-        raise trouble[0]
+    view = View()
+    try:
+        with _own_screen() as woken:
+            screen = _Screen(view, woken)
+            for line in client.lines(path, screen.wait):
+                view.take(json.loads(line))
+                screen.is_stale = True
+    except _Left:
+        return 0
+    except (OSError, ValueError):
+        # Its daemon was killed within a line.
+        pass
     print("agtmuxd has stopped")
     return 0
 
 
+class _Screen:
+    def __init__(self, view: View, woken: int) -> None:
+        self._view = view
+        self._woken = woken
+        self._drawn_at = 0.0
+        self.is_stale = True
+
+    def wait(self, connection: int) -> None:
+        """Until the stream has more to say; meanwhile ages tick and keys are heard."""
+        while True:
+            due = self._drawn_at + (_FRAME if self.is_stale else _TICK) - time.monotonic()
+            if due <= 0:
+                self._draw()
+                continue
+            ready, _, _ = select.select([sys.stdin, connection, self._woken], [], [], due)
+            if sys.stdin in ready and os.read(sys.stdin.fileno(), 64)[:1] in _LEAVE:
+                raise _Left
+            if self._woken in ready:
+                # The window has another size, or we are back from the background.
+                os.read(self._woken, 64)
+                self.is_stale = True
+            if connection in ready:
+                return
+
+    def _draw(self) -> None:
+        self.is_stale, self._drawn_at = False, time.monotonic()
+        if not self._view.has_begun:
+            return
+        height = os.get_terminal_size(sys.stdout.fileno()).lines
+        width = terminal_width()
+        lines = self._view.draw(colour=wants_colour(), width=width)
+        room = max(1, height - 2)
+        if len(lines) > room > 1:
+            hidden = len(lines) - room + 1
+            lines[room - 1 :] = [cut(f"… and {hidden} more", width)]
+        shown = [*lines[:room], "", cut("q leaves; the daemon stays, `agtmux down` stops it", width)]
+        body = "\r\n".join(line + "\x1b[K" for line in shown[:height])
+        sys.stdout.write("\x1b[H" + body + "\x1b[J")
+        sys.stdout.flush()
+
+
 @contextmanager
-def _own_screen() -> Generator[None, None, None]:
-    """The alternate screen with keys read one by one; the terminal is left as it was, whatever happens."""
+def _own_screen() -> Generator[int, None, None]:
+    """The alternate screen with keys read one by one; the terminal is left as it was, whatever happens. Yields what
+    becomes readable when the screen has to be drawn anew."""
     import termios
     import tty
 
     terminal = sys.stdin.fileno()
     before = termios.tcgetattr(terminal)
+    woken, wakes = os.pipe()
+    os.set_blocking(wakes, False)
 
     def enter() -> None:
         sys.stdout.write("\x1b[?1049h\x1b[?25l")
@@ -99,9 +107,11 @@ def _own_screen() -> Generator[None, None, None]:
         tty.setcbreak(terminal)
 
     def leave() -> None:
-        termios.tcsetattr(terminal, termios.TCSADRAIN, before)
-        sys.stdout.write("\x1b[?25h\x1b[?1049l")
-        sys.stdout.flush()
+        # A terminal that is gone needs nothing any more.
+        with suppress(OSError, termios.error):
+            termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+            sys.stdout.write("\x1b[?25h\x1b[?1049l")
+            sys.stdout.flush()
 
     def rest(*_: object) -> None:
         """Ctrl-Z: the shell gets its screen back, and we get ours when we are continued."""
@@ -110,27 +120,15 @@ def _own_screen() -> Generator[None, None, None]:
         enter()
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    signal.signal(signal.SIGHUP, lambda *_: sys.exit(129))
     signal.signal(signal.SIGTSTP, rest)
+    signal.signal(signal.SIGWINCH, lambda *_: None)
+    signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
     enter()
     try:
-        yield
+        yield woken
     finally:
+        signal.set_wakeup_fd(-1)
         leave()
-
-
-def _draw(view: _View) -> None:
-    height = os.get_terminal_size(sys.stdout.fileno()).lines
-    width = terminal_width()
-    lines = draw_panes(view.listing(), colour=wants_colour(), width=width)
-    shown = [*lines[: max(1, height - 2)], "", cut("q leaves; the daemon stays, `agtmux down` stops it", width)]
-    body = "\r\n".join(line + "\x1b[K" for line in shown[:height])
-    sys.stdout.write("\x1b[H" + body + "\x1b[J")
-    sys.stdout.flush()
-
-
-def _place(identity: dict[str, str]) -> tuple[str, int]:
-    return identity["target"], int(identity["pane_id"][1:])
-
-
-def _key(identity: dict[str, str]) -> str:
-    return "\0".join(identity.values())
+        os.close(woken)
+        os.close(wakes)

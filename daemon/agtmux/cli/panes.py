@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Final
 
-# A state is told by its sign as well as by its colour.
+# A state is told by its sign as well as by its colour. Most urgent first.
 SIGNS: Final[dict[str, tuple[str, str]]] = {
     "error": ("✗", "red"),
     "waiting_approval": ("!", "yellow"),
@@ -23,6 +23,9 @@ SIGNS: Final[dict[str, tuple[str, str]]] = {
     "unknown": ("~", "dim"),
 }
 _HEADS: Final = ("", "STATE", "AGENT", "AGE", "PANE", "ASKS / TITLE")
+_GROUP_HEADS: Final = ("", "STATE", "WAIT", "RUN", "PLACE", "NAME", "AGENTS")
+# PANE and PLACE; where there is little room, the window and the pane are what one needs of them.
+_PLACE: Final = 4
 
 
 def draw_panes(listing: dict[str, Any], *, colour: bool, width: int | None) -> list[str]:
@@ -32,7 +35,8 @@ def draw_panes(listing: dict[str, Any], *, colour: bool, width: int | None) -> l
     now = datetime.fromisoformat(listing["generated_at"])
     rows = [_row(item, now) for item in items]
     styles = [SIGNS.get(item["state"], ("", ""))[1] for item in items]
-    return [cut(summary_line(listing["summary"]), width), *draw(_HEADS, rows, styles, colour=colour, width=width)]
+    summary = cut(summary_line(listing["summary"]), width)
+    return [summary, *draw(_HEADS, rows, styles, colour=colour, width=width, place=_PLACE)]
 
 
 def draw_groups(listing: dict[str, Any], *, colour: bool, width: int | None) -> list[str]:
@@ -50,8 +54,7 @@ def draw_groups(listing: dict[str, Any], *, colour: bool, width: int | None) -> 
         rows.append((sign, item["top_state"], str(item["waiting"]), str(item["running"]), place, name, counts))
         styles.append(style)
     summary = cut(summary_line(listing["summary"]), width)
-    heads = ("", "STATE", "WAIT", "RUN", "PLACE", "NAME", "AGENTS")
-    return [summary, *draw(heads, rows, styles, colour=colour, width=width)]
+    return [summary, *draw(_GROUP_HEADS, rows, styles, colour=colour, width=width, place=_PLACE)]
 
 
 def _nothing(listing: dict[str, Any]) -> str:

@@ -47,13 +47,14 @@ def display_width(text: str) -> int:
     return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text)
 
 
-def fit(text: str, width: int) -> str:
+def fit(text: str, width: int, *, keep_end: bool = False) -> str:
     """Cut or fill to exactly that many cells. Control characters never reach the terminal."""
     text = "".join(char if char.isprintable() else " " for char in text)
     if display_width(text) > width:
         while text and display_width(text) > width - 1:
-            text = text[:-1]
-        text += "…" if width > 0 else ""
+            text = text[1:] if keep_end else text[:-1]
+        mark = "…" if width > 0 else ""
+        text = mark + text if keep_end else text + mark
     return text + " " * (width - display_width(text))
 
 
@@ -75,15 +76,21 @@ def wrap(text: str, width: int | None) -> list[str]:
 
 
 def draw(
-    heads: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str] = (), *, colour: bool, width: int | None
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    styles: Sequence[str] = (),
+    *,
+    colour: bool,
+    width: int | None,
+    place: int | None = None,
 ) -> list[str]:
-    """The last column takes what is left; `styles` has one style a row."""
+    """The last column takes what is left; `styles` has one style a row; of the column `place` the end tells most."""
     widths = [max(display_width(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
     if width is not None:
         _share(widths, width - 2 * (len(widths) - 1))
-    lines = [paint(_line(heads, widths, width), "bold", colour)]
+    lines = [paint(_line(heads, widths, width, None), "bold", colour)]
     for number, row in enumerate(rows):
-        lines.append(paint(_line(row, widths, width), styles[number] if styles else "", colour))
+        lines.append(paint(_line(row, widths, width, place), styles[number] if styles else "", colour))
     return lines
 
 
@@ -95,6 +102,7 @@ def _share(widths: list[int], room: int) -> None:
     widths[-1] = max(1, min(widths[-1], room - sum(widths[:-1])))
 
 
-def _line(cells: Sequence[str], widths: Sequence[int], width: int | None) -> str:
-    line = "  ".join(fit(cell, cells_width) for cell, cells_width in zip(cells, widths, strict=True)).rstrip()
-    return cut(line, width)
+def _line(cells: Sequence[str], widths: Sequence[int], width: int | None, place: int | None) -> str:
+    pairs = enumerate(zip(cells, widths, strict=True))
+    fitted = [fit(cell, cell_width, keep_end=number == place) for number, (cell, cell_width) in pairs]
+    return cut("  ".join(fitted).rstrip(), width)

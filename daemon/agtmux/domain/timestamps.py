@@ -15,7 +15,8 @@ _LATEST: Final = 253_402_300_799_999_999
 
 def format_timestamp(moment: Timestamp) -> str:
     shown = _EPOCH + timedelta(microseconds=min(max(moment, 0), _LATEST))
-    return shown.strftime("%Y-%m-%dT%H:%M:%S.") + f"{shown.microsecond:06d}Z"
+    # Each line of each stream has two of these, and strftime takes several times as long.
+    return shown.isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
 
 
 def parse_timestamp(text: str) -> Timestamp:

@@ -1,10 +1,11 @@
-"""Which panes a listing is about: the filters of a request, read once and applied to any scope."""
+"""What a listing or a watch is about: its scope and the filters of a request, read once and applied to any scope."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from enum import StrEnum
+from typing import Any, Final, TypeVar
 
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.panes import Pane
@@ -13,8 +14,23 @@ from agtmux.domain.runtimes import TargetId
 from agtmux.domain.states import NEEDS_ACTION, State
 from agtmux.engine.apply import Record
 
+E = TypeVar("E", bound=StrEnum)
+
 _YES: Final = ("1", "true", "yes")
 _NO: Final = ("", "0", "false", "no")
+
+
+class Scope(StrEnum):
+    PANES = "panes"
+    WINDOWS = "windows"
+    SESSIONS = "sessions"
+
+
+class GroupBy(StrEnum):
+    """What makes a session one: its target and name, or its name across targets."""
+
+    TARGET_SESSION = "target-session"
+    SESSION_NAME = "session-name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +81,33 @@ class Filters:
         return sorted(known) if wanted is None else [wanted]
 
 
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """All that a listing or a watch was asked to show. Two that are equal are shown the same."""
+
+    scope: Scope = Scope.PANES
+    filters: Filters = Filters()
+    group_by: GroupBy = GroupBy.TARGET_SESSION
+
+    def as_json(self) -> dict[str, Any]:
+        merged = self.group_by is GroupBy.SESSION_NAME
+        return self.filters.as_json() | ({"group_by": self.group_by.value} if merged else {})
+
+
+def read_scope(name: str) -> Scope:
+    return _one_of(Scope, "scope", name)
+
+
+def read_subject(
+    scope: Scope, query: Mapping[str, str], targets: Collection[TargetId], agents: Collection[str]
+) -> Subject:
+    if scope is not Scope.SESSIONS:
+        return Subject(scope, read_filters(query, targets, agents))
+    rest = {name: value for name, value in query.items() if name != "group_by"}
+    group_by = _one_of(GroupBy, "group_by", query.get("group_by", GroupBy.TARGET_SESSION))
+    return Subject(scope, read_filters(rest, targets, agents), group_by)
+
+
 def read_filters(query: Mapping[str, str], targets: Collection[TargetId], agents: Collection[str]) -> Filters:
     """A misspelt name or value is an error that names it, never a list that is silently too long or too short."""
     unknown = sorted(set(query) - set(Filters.__dataclass_fields__))
@@ -77,8 +120,8 @@ def read_filters(query: Mapping[str, str], targets: Collection[TargetId], agents
         session=query.get("session"),
         state=_state(query["state"]) if "state" in query else None,
         agent=query.get("agent"),
-        needs_action=_flag("needs_action", query),
-        all=_flag("all", query),
+        needs_action=read_flag("needs_action", query),
+        all=read_flag("all", query),
     )
     for target_id in filters.targets(targets):
         if target_id not in targets:
@@ -98,7 +141,14 @@ def _state(name: str) -> State:
         raise AgtmuxError(ErrorCode.USAGE, f"{name[:40]!r} is not a state; known are {', '.join(State)}") from None
 
 
-def _flag(name: str, query: Mapping[str, str]) -> bool:
+def _one_of(kind: type[E], what: str, name: str) -> E:
+    try:
+        return kind(name)
+    except ValueError:
+        raise AgtmuxError(ErrorCode.USAGE, f"{what} is {' or '.join(kind)}, not {name[:40]!r}") from None
+
+
+def read_flag(name: str, query: Mapping[str, str]) -> bool:
     value = query.get(name, "").lower()
     if value not in _YES + _NO:
         raise AgtmuxError(ErrorCode.USAGE, f"{name} is 1 or 0, not {value[:40]!r}")

@@ -164,10 +164,6 @@ def target_item(world: World, target: Target, error: dict[str, str] | None, warn
     )
 
 
-def is_shown(record: Record | None) -> bool:
-    return record is not None and record.runtime.has_agent
-
-
 def _attention(attention: Attention | None) -> AttentionItem | None:
     if attention is None:
         return None

@@ -1,0 +1,141 @@
+"""What listings and watch lines look like, as types, and the JSON Schema documents that are made from them.
+
+`python -m agtmux.api.schemas FOLDER` writes the documents. They are shipped in `resources/schemas`, and a field that
+was in one stays, with its type, for as long as `schema_version` does.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, Final, Generic, Literal, TypeVar
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from agtmux.observe.feeds import Change
+from agtmux.observe.rollups import SessionIdentity, SessionItem, WindowIdentity, WindowItem
+from agtmux.observe.views import PaneIdentity, PaneItem, Summary, TargetItem
+
+ItemT = TypeVar("ItemT")
+IdentityT = TypeVar("IdentityT")
+ScopeT = TypeVar("ScopeT")
+
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+
+
+class FiltersShown(msgspec.Struct, frozen=True):
+    """As they were asked for; those that were not are absent."""
+
+    target: str | UnsetType = UNSET
+    target_session: str | UnsetType = UNSET
+    session: str | UnsetType = UNSET
+    state: str | UnsetType = UNSET
+    agent: str | UnsetType = UNSET
+    needs_action: bool | UnsetType = UNSET
+    all: bool | UnsetType = UNSET
+    # Of a watch over sessions that are merged across targets.
+    group_by: str | UnsetType = UNSET
+
+
+class TargetError(msgspec.Struct, frozen=True):
+    target: str
+    code: str
+    message: str
+
+
+class Listing(msgspec.Struct, Generic[ItemT], frozen=True, kw_only=True):
+    schema_version: Literal[1]
+    generated_at: str
+    filters: FiltersShown
+    summary: Summary
+    partial: bool
+    requested_targets: list[str]
+    responded_targets: list[str]
+    target_errors: list[TargetError]
+    items: list[ItemT]
+
+
+class SessionListing(Listing[SessionItem], frozen=True, kw_only=True):
+    group_by: Literal["target-session", "session-name"]
+
+
+class TargetSummary(msgspec.Struct, frozen=True):
+    total: int
+
+
+class NoFilters(msgspec.Struct, frozen=True):
+    pass
+
+
+class TargetListing(msgspec.Struct, frozen=True, kw_only=True):
+    schema_version: Literal[1]
+    generated_at: str
+    filters: NoFilters
+    summary: TargetSummary
+    items: list[TargetItem]
+
+
+class WatchLine(msgspec.Struct, Generic[ScopeT, IdentityT, ItemT], frozen=True, kw_only=True):
+    schema_version: Literal[1]
+    generated_at: str
+    emitted_at: str
+    stream_id: str
+    cursor: str
+    scope: ScopeT
+    type: Literal["snapshot", "delta", "reset"]
+    sequence: int
+    filters: FiltersShown
+    summary: Summary
+    # Of a snapshot.
+    items: list[ItemT] | UnsetType = UNSET
+    # Of a delta.
+    changes: list[Change[IdentityT, ItemT]] | UnsetType = UNSET
+
+
+# Document → (the type it describes, its title)
+DOCUMENTS: Final[dict[str, tuple[Any, str]]] = {
+    "panes": (Listing[PaneItem], "GET /v1/panes, agtmux list panes --json"),
+    "windows": (Listing[WindowItem], "GET /v1/windows, agtmux list windows --json"),
+    "sessions": (SessionListing, "GET /v1/sessions, agtmux list sessions --json"),
+    "targets": (TargetListing, "GET /v1/targets, agtmux target list --json"),
+    "watch-panes": (WatchLine[Literal["panes"], PaneIdentity, PaneItem], "a line of GET /v1/watch?scope=panes"),
+    "watch-windows": (
+        WatchLine[Literal["windows"], WindowIdentity, WindowItem],
+        "a line of GET /v1/watch?scope=windows",
+    ),
+    "watch-sessions": (
+        WatchLine[Literal["sessions"], SessionIdentity, SessionItem],
+        "a line of GET /v1/watch?scope=sessions",
+    ),
+}
+
+
+def document(name: str) -> str:
+    kind, title = DOCUMENTS[name]
+    schema = msgspec.json.schema(kind)
+    if name.startswith("watch-"):
+        schema |= {"allOf": [_has(line, content) for line, content in (("snapshot", "items"), ("delta", "changes"))]}
+    text = json.dumps({"$schema": DIALECT, "title": title, **schema}, indent=2, ensure_ascii=False)
+    # A generic type is called after all of its parameters, which tells nobody anything.
+    for long, definition in schema["$defs"].items():
+        short = definition["title"].partition("[")[0]
+        text = text.replace(json.dumps(definition["title"]), json.dumps(short))
+        text = text.replace(f'#/$defs/{long}"', f'#/$defs/{short}"').replace(f'"{long}":', f'"{short}":')
+    return text + "\n"
+
+
+def _has(line: str, content: str) -> dict[str, Any]:
+    return {"if": {"properties": {"type": {"const": line}}}, "then": {"required": [content]}}
+
+
+def main(folder: Path) -> int:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in DOCUMENTS:
+        (folder / f"{name}.json").write_text(document(name), "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

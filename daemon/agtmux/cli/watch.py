@@ -1,0 +1,190 @@
+"""`agtmux watch`: a table that lives in a terminal, tables anew or JSON lines in a pipe."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import stat
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+
+from agtmux.cli.options import add_common, add_filters, client, filters
+from agtmux.cli.table import is_terminal, terminal_width, wants_colour
+from agtmux.client import Client, with_query
+from agtmux.domain.durations import SECOND, parse_duration
+from agtmux.domain.errors import AgtmuxError, ErrorCode
+
+# `typing` costs every command four milliseconds and is needed by nobody at run time.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
+
+_INTERVAL: Final = "2s"
+# A daemon that is replaced is back within a second; one that is down may be so for long.
+_RETRIES: Final = (0.05, 0.1, 0.2, 0.5, 1.0)
+
+
+def configure(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--scope", choices=["panes", "windows", "sessions"], default="panes", help="what to watch (panes)"
+    )
+    add_filters(parser)
+    parser.add_argument("--format", choices=["table", "jsonl"], help="for people (the default), or for programs")
+    parser.add_argument(
+        "--interval", metavar="DURATION", default=_INTERVAL, help=f"in a pipe, a table this often at most ({_INTERVAL})"
+    )
+    parser.add_argument("--cursor", metavar="STREAM:SEQUENCE", help="jsonl: go on after this line")
+    parser.add_argument("--once", action="store_true", help="print what there is now and end")
+    add_common(parser)
+
+
+def run(options: Namespace) -> int:
+    interval = parse_duration(options.interval) / SECOND
+    as_lines = options.json if options.format is None else options.format == "jsonl"
+    if options.json and not as_lines:
+        raise AgtmuxError(ErrorCode.USAGE, "--json means --format jsonl; leave one of them out")
+    if options.cursor is not None and not as_lines:
+        raise AgtmuxError(ErrorCode.USAGE, "--cursor goes on with lines; add --format jsonl")
+    if sys.stdout is None:
+        raise AgtmuxError(ErrorCode.USAGE, "there is no standard output to watch on")
+    asked = {"scope": options.scope, **filters(options)}
+    daemon = client(options)
+    if as_lines:
+        return _print_lines(daemon, asked, options.cursor, once=options.once)
+    path = with_query("/v1/watch", asked | {"once": "1" if options.once else None})
+    if is_terminal(sys.stdin) and is_terminal(sys.stdout) and not options.once:
+        from agtmux.cli.live import show_live
+
+        # What is wrong with the question, or with the daemon, is said before the screen is taken.
+        daemon.get(with_query(f"/v1/{options.scope}", filters(options)))
+        return show_live(daemon, path)
+    return _print_tables(daemon, path, interval, once=options.once)
+
+
+def _print_lines(daemon: Client, asked: dict[str, str | None], cursor: str | None, *, once: bool) -> int:
+    """The daemon's lines as they are, through restarts of the daemon as well."""
+    output = _Output()
+    has_begun = False
+    while True:
+        query = asked | {"cursor": cursor, "once": "1" if once else None}
+        try:
+            for line in daemon.lines(with_query("/v1/watch", query), output.wait):
+                output.write(line + b"\n")
+                cursor, has_begun = json.loads(line)["cursor"], True
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            if once:
+                raise _gone(error) from None
+        except AgtmuxError as error:
+            # One that is on its way out says so.
+            if once or not has_begun or error.code is not ErrorCode.DAEMON_UNAVAILABLE:
+                raise
+            output.rest(_RETRIES[0])
+        if once:
+            return 0
+        daemon = _back(output)
+
+
+def _back(output: _Output) -> Client:
+    """The daemon once it answers again. Whoever stopped it had a reason: it is waited for and not started."""
+    daemon = Client(start=False)
+    tries = 0
+    while not daemon.is_answered():
+        if tries == len(_RETRIES):
+            _say("agtmux: agtmuxd has stopped; waiting for it")
+        output.rest(_RETRIES[min(tries, len(_RETRIES) - 1)])
+        tries += 1
+    return daemon
+
+
+def _print_tables(daemon: Client, path: str, interval: float, *, once: bool) -> int:
+    """The table, and again whenever it has changed."""
+    from agtmux.cli.view import View
+
+    output, view = _Output(), View()
+    printed_at: float | None = None
+    is_stale = False
+
+    def print_table() -> None:
+        nonlocal printed_at, is_stale
+        gap = [] if printed_at is None else [""]
+        text = "\n".join([*gap, *view.draw(colour=wants_colour(), width=terminal_width()), ""])
+        output.write(text.encode(sys.stdout.encoding or "utf-8", "replace"))
+        printed_at, is_stale = time.monotonic(), False
+
+    def wait(connection: int) -> None:
+        while is_stale:
+            due = 0.0 if printed_at is None else printed_at + interval - time.monotonic()
+            if due <= 0:
+                print_table()
+            elif output.wait(connection, due):
+                return
+        output.wait(connection)
+
+    try:
+        for line in daemon.lines(path, wait):
+            said = json.loads(line)
+            view.take(said)
+            is_stale |= said["type"] != "reset"
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        # Its daemon was killed within a line.
+        if once:
+            raise _gone(error) from None
+    if is_stale:
+        print_table()
+    if not once:
+        _say("agtmuxd has stopped")
+    return 0
+
+
+def _gone(error: OSError) -> AgtmuxError:
+    return AgtmuxError(ErrorCode.DAEMON_UNAVAILABLE, f"agtmuxd went away in mid-answer ({error}); ask again")
+
+
+def _say(sentence: str) -> None:
+    # Python prints to standard output what is meant for a standard error that is closed.
+    if sys.stderr is not None:
+        print(sentence, file=sys.stderr, flush=True)
+
+
+class _Output:
+    """Standard output as bytes. Notices that nobody reads it any more without having to write to it."""
+
+    def __init__(self) -> None:
+        self._descriptor = sys.stdout.fileno()
+        mode = os.fstat(self._descriptor).st_mode
+        # Of a file or a terminal there is nothing to notice, and not every system could tell.
+        self._has_reader = stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+
+    def write(self, content: bytes) -> None:
+        try:
+            while content:
+                content = content[os.write(self._descriptor, content) :]
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            # Not to be taken for the daemon's.
+            raise AgtmuxError(ErrorCode.INTERNAL, f"the output could not be written: {error.strerror}") from None
+
+    def wait(self, connection: int, seconds: float | None = None) -> bool:
+        """True when there is something to read, False when that long has passed."""
+        return self._poll(seconds, connection)
+
+    def rest(self, seconds: float) -> None:
+        self._poll(seconds)
+
+    def _poll(self, seconds: float | None, *connections: int) -> bool:
+        waiting = select.poll()
+        for connection in connections:
+            waiting.register(connection, select.POLLIN)
+        if self._has_reader:
+            waiting.register(self._descriptor, 0)
+        ready = dict(waiting.poll(None if seconds is None else seconds * 1000))
+        if ready.pop(self._descriptor, 0) & (select.POLLERR | select.POLLHUP):
+            raise BrokenPipeError
+        return bool(ready)
