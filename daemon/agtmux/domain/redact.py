@@ -158,7 +158,7 @@ _WEAK = frozenset(
 _RANDOM = re.compile(r"(?=\S{0,99}\d)(?=\S{0,99}[A-Za-z])[^\s(]{6,}|[^\s(]{20,}|\d{6,}")
 _AFTER_VALUE = r"[,;:)\]}\\\"']*(?:[ \t]+(?:#|//|->).{0,200})?"
 # An annotation is never quoted; a password may well be.
-_HARMLESS_TYPE = r"(?s)" + _TYPES + r"(?:\[.{0,60}|[ \t]+\|.{0,60})?" + _AFTER_VALUE
+_HARMLESS_TYPE = r"(?s)" + _TYPES + r"(?:\[[A-Za-z_][A-Za-z_., |\[\]]{0,60}\]|[ \t]+\|.{0,60})?" + _AFTER_VALUE
 _HARMLESS_VALUE = (
     r"(?s)(?:[Nn]one|null|nil|undefined|[Tt]rue|[Ff]alse|\*{3,}"
     r"|<[\w -]{1,40}>|\$[A-Z_][A-Z0-9_]*|\$\{[A-Za-z_]\w*\}|\$\{\{.{0,80}\}\}|\$\(.*|[\W_]{1,2})" + _AFTER_VALUE
