@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import logging
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -18,8 +17,6 @@ from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.runtimes import PaneId, RuntimeId, TargetId
 from agtmux.domain.timestamps import Timestamp
 from agtmux.engine.apply import Record
-
-_log = logging.getLogger(__name__)
 
 PaneKey = tuple[TargetId, PaneId]
 _LONGEST_REF: Final = 128
