@@ -15,8 +15,11 @@ from agtmux import __version__, paths
 from agtmux.actions.answers import answer
 from agtmux.actions.decisions import Decisions, Form
 from agtmux.actions.desk import Desk
+from agtmux.actions.kill import kill
 from agtmux.actions.ledger import Ledger
 from agtmux.actions.output import view_output
+from agtmux.actions.send import send
+from agtmux.actions.typing import Typist
 from agtmux.agents.registry import AGENTS_FOLDER, Registry
 from agtmux.clock import Clock
 from agtmux.config import Config
@@ -89,10 +92,13 @@ class Service:
         self.hooks = Hooks(self.world, self.registry, self.fleet, self._supervisor, state_directory)
         self.intake = Intake(self.registry, clock, self.fleet.local_target_at)
         self.ledger = Ledger(database)
+        typist = Typist(self.fleet, self.registry)
         kinds = {
             "view-output": view_output(self.fleet),
-            "approve": answer(self.decisions, self.world, allow=True),
-            "deny": answer(self.decisions, self.world, allow=False),
+            "send": send(typist),
+            "kill": kill(typist, self.fleet),
+            "approve": answer(self.decisions, self.world, typist, allow=True),
+            "deny": answer(self.decisions, self.world, typist, allow=False),
         }
         self.desk = Desk(self.world, self.ledger, clock, kinds)
         self._started_at = clock.now()

@@ -50,7 +50,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "targets": BASE | {"probe"},
     "agents": BASE,
     "observe": BASE | {"store", "agents", "targets", "probe", "hook"},
-    "actions": BASE | {"store", "targets"},
+    "actions": BASE | {"store", "targets", "agents"},
     "messages": BASE,
     "worktrees": BASE,
     "conversations": BASE,

@@ -1,26 +1,32 @@
-"""`approve` and `deny`: an answer to the dialog that is open, handed to the agent's own hook where one waits for it.
+"""`approve` and `deny`: an answer to the dialog that is open, and to no other.
 
-No key is pressed here. An answer is for the question that was asked when the action's snapshot was made: if the agent
-has moved on, or asks something else by now, it is refused.
+Where the agent's own hook waits for an answer, it takes it and no key is pressed. Elsewhere it is one key, pressed
+once: the dialog is looked at again, must be the one that was shown, and must still be there when the key is. An answer
+is for the question that was asked when the action's snapshot was made: if the agent has moved on, or asks something
+else by now, it is refused.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final, Protocol
 
 from agtmux.actions.decisions import Handed, Waiting
 from agtmux.actions.desk import Asked, Done, Kind
+from agtmux.actions.guards import StillThere
+from agtmux.actions.ledger import DELIVERED
+from agtmux.actions.typing import WAITING, Sight, Typist, clean
 from agtmux.domain.errors import AgtmuxError, ErrorCode
+from agtmux.domain.redact import redact_text
 from agtmux.domain.runtimes import PaneId, RuntimeId, TargetId
 from agtmux.domain.states import State
 from agtmux.engine.apply import Record
 
-DELIVERED: Final = "delivered"
 # How long an agent may take to move on once it has its answer.
 _PATIENCE: Final = 5.0
 _LOOK_EVERY: Final = 0.05
+_TRIES: Final = 20
 _LONGEST_REASON: Final = 2_000
 
 
@@ -35,9 +41,9 @@ class Known(Protocol):
     def records(self) -> Mapping[tuple[TargetId, PaneId], Record]: ...
 
 
-def answer(decisions: Decided, known: Known, *, allow: bool) -> Kind:
-    async def carry_out(record: Record, asked: Asked, still_there: Callable[[], Record]) -> Done:
-        reason = str(asked.parameters.get("reason", ""))
+def answer(decisions: Decided, known: Known, typist: Typist, *, allow: bool) -> Kind:
+    async def carry_out(record: Record, asked: Asked, still_there: StillThere) -> Done:
+        reason = clean(str(asked.parameters.get("reason", ""))).strip()
         if len(reason) > _LONGEST_REASON:
             raise AgtmuxError(ErrorCode.TOO_LARGE, f"a reason may have {_LONGEST_REASON} characters")
         if record.row.state is not State.WAITING_APPROVAL:
@@ -46,27 +52,120 @@ def answer(decisions: Decided, known: Known, *, allow: bool) -> Kind:
                 f"it is {record.row.state} and waits for no approval",
                 {"expected": State.WAITING_APPROVAL, "found": record.row.state},
             )
-        runtime_id = record.runtime.runtime_id
-        question = decisions.waiting(runtime_id)
-        if question is None:
-            raise AgtmuxError(
-                ErrorCode.UNSUPPORTED,
-                "no hook of this agent waits for an answer, and agtmux presses no keys yet; answer it in its pane"
-                " (where an agent can do that, `agtmux hooks install` makes its hook wait)",
-            )
-        still_there()
-        handed = await decisions.decide(runtime_id, question.event_id, allow=allow, message=reason)
-        if handed is Handed.NOBODY_WAITS:
-            raise AgtmuxError(ErrorCode.PRECONDITION_FAILED, "it was answered in the same moment; nothing was done")
-        if handed is Handed.UNCERTAIN or not await _moves_on(known, asked.key, record):
-            raise AgtmuxError(
-                ErrorCode.DELIVERY_UNCERTAIN,
-                "the answer was handed over, and the agent has not moved on; look at its pane before you answer again",
-            )
-        summary = None if question.attention is None else str(question.attention.summary)
-        return Done(DELIVERED, {"way": "hook"}, {"question": summary})
+        meant = asked.parameters.get("if_dialog")
+        if meant is not None and meant != record.dialog:
+            raise _another(meant, record.dialog)
+        question = decisions.waiting(record.runtime.runtime_id)
+        if question is not None:
+            return await _by_hook(decisions, known, question, record, asked, still_there, reason, allow=allow)
+        async with typist.writer(record):
+            return await _by_key(typist, record, still_there, reason, allow=allow)
 
     return Kind(carry_out, needs_state=True)
+
+
+async def _by_hook(
+    decisions: Decided,
+    known: Known,
+    question: Waiting,
+    record: Record,
+    asked: Asked,
+    still_there: StillThere,
+    reason: str,
+    *,
+    allow: bool,
+) -> Done:
+    still_there()
+    handed = await decisions.decide(record.runtime.runtime_id, question.event_id, allow=allow, message=reason)
+    if handed is Handed.NOBODY_WAITS:
+        raise AgtmuxError(ErrorCode.PRECONDITION_FAILED, "it was answered in the same moment; nothing was done")
+    if handed is Handed.UNCERTAIN or not await _moves_on(known, asked.key, record):
+        raise AgtmuxError(
+            ErrorCode.DELIVERY_UNCERTAIN,
+            "the answer was handed over, and the agent has not moved on; look at its pane before you answer again",
+        )
+    summary = None if question.attention is None else str(question.attention.summary)
+    return Done(DELIVERED, {"way": "hook"}, {"question": summary})
+
+
+async def _by_key(typist: Typist, record: Record, still_there: StillThere, reason: str, *, allow: bool) -> Done:
+    shown = record.dialog
+    if shown is None:
+        raise AgtmuxError(
+            ErrorCode.PRECONDITION_FAILED, "its dialog has not been seen on its screen yet; look at it and try again"
+        )
+    for _ in range(_TRIES):
+        sight = await typist.look(record)
+        key = _key(sight, shown, allow=allow)
+        still_there()
+        if await typist.press(record, sight, key):
+            break
+    else:
+        raise AgtmuxError(ErrorCode.PRECONDITION_FAILED, "its screen does not hold still; no key was pressed")
+    about = {"way": "key", "key": key}
+    summary = None if sight.seen.asked is None else str(redact_text(sight.seen.asked.summary))
+    await _goes(typist, record, shown)
+    if reason and not allow:
+        about["reason"] = await _hand_over(typist, record, reason, still_there)
+    return Done(DELIVERED, about, {"question": summary})
+
+
+def _key(sight: Sight, shown: str, *, allow: bool) -> str:
+    """What answers the dialog on the screen, if it is the one that is meant."""
+    asked = sight.seen.asked
+    if sight.seen.state is not State.WAITING_APPROVAL or asked is None:
+        raise AgtmuxError(ErrorCode.PRECONDITION_FAILED, "its screen shows no such dialog any more; nothing was done")
+    if asked.fingerprint != shown:
+        raise _another(shown, asked.fingerprint)
+    replies = sight.footing.replies
+    key = replies.approve if allow else replies.deny
+    if key is None or not sight.footing.anchors:
+        what = "yes to this alone" if allow else "no"
+        raise AgtmuxError(
+            ErrorCode.UNSUPPORTED, f"none of the keys of this dialog is known to say {what}; answer it in its pane"
+        )
+    return key
+
+
+async def _goes(typist: Typist, record: Record, shown: str) -> None:
+    """Until that dialog is gone; raises if it does not go."""
+    deadline = asyncio.get_running_loop().time() + _PATIENCE
+    while True:
+        try:
+            sight = await typist.look(record)
+        except AgtmuxError as error:
+            if error.code is ErrorCode.RUNTIME_STALE:
+                raise _uncertain("the key was pressed, and the agent has ended") from None
+            raise _uncertain(f"the key was pressed, and what came of it cannot be seen: {error.message}") from None
+        asked = sight.seen.asked
+        is_other = asked is not None and asked.fingerprint != shown
+        if sight.seen.state in WAITING and is_other:
+            return
+        if sight.seen.state in (State.RUNNING, State.IDLE, State.COMPLETED, State.ERROR):
+            return
+        if asyncio.get_running_loop().time() > deadline:
+            raise _uncertain("the key was pressed once, and the dialog is still there")
+        await asyncio.sleep(_LOOK_EVERY)
+
+
+async def _hand_over(typist: Typist, record: Record, reason: str, still_there: StillThere) -> str:
+    """The reason as a message, once there is a prompt; tells what came of it. The words before it keep it from being
+    taken for a command."""
+    deadline = asyncio.get_running_loop().time() + _PATIENCE
+
+    def is_same(*, may_have_moved: bool = False) -> Record:
+        # It has moved on by our own doing.
+        return still_there(may_have_moved=True)
+
+    while True:
+        try:
+            return await typist.type(record, f"Denied: {reason}", is_same, enter=True)
+        except AgtmuxError as error:
+            is_early = error.code in (ErrorCode.PRECONDITION_FAILED, ErrorCode.DIALOG_OPEN)
+            if is_early and "result_code" not in error.details and asyncio.get_running_loop().time() < deadline:
+                await asyncio.sleep(_LOOK_EVERY)
+                continue
+            return str(error.details.get("result_code") or error.code)
 
 
 async def _moves_on(known: Known, key: tuple[TargetId, PaneId], before: Record) -> bool:
@@ -80,3 +179,15 @@ async def _moves_on(known: Known, key: tuple[TargetId, PaneId], before: Record) 
         if asyncio.get_running_loop().time() > deadline:
             return False
         await asyncio.sleep(_LOOK_EVERY)
+
+
+def _another(expected: str | None, found: str | None) -> AgtmuxError:
+    return AgtmuxError(
+        ErrorCode.PRECONDITION_FAILED,
+        "it asks something else by now; look at it and answer that",
+        {"expected": expected, "found": found},
+    )
+
+
+def _uncertain(what: str) -> AgtmuxError:
+    return AgtmuxError(ErrorCode.DELIVERY_UNCERTAIN, f"{what}; look at its pane before you answer again")

@@ -10,7 +10,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from agtmux.actions.guards import NO_CONDITIONS, SNAPSHOT_TTL, Conditions, Snapshot, check_conditions, check_unmoved
+from agtmux.actions.guards import (
+    NO_CONDITIONS,
+    SNAPSHOT_TTL,
+    Conditions,
+    Snapshot,
+    StillThere,
+    check_conditions,
+    check_unmoved,
+)
 from agtmux.actions.ledger import FAILED, PENDING, REFUSED, UNCERTAIN, Action, Ledger
 from agtmux.clock import Clock
 from agtmux.domain.errors import AgtmuxError, ErrorCode
@@ -56,7 +64,7 @@ class Done:
 class Kind:
     """One type of action. `needs_state`: it is refused when the agent has moved on since it was asked for."""
 
-    carry_out: Callable[[Record, Asked, Callable[[], Record]], Awaitable[Done]]
+    carry_out: Callable[[Record, Asked, StillThere], Awaitable[Done]]
     needs_state: bool
 
 
@@ -103,13 +111,12 @@ class Desk:
     async def _carried_out(self, action: Action, snapshot: Snapshot, asked: Asked) -> tuple[Done, Action]:
         kind = self._kinds[asked.action_type]
 
-        def still_there() -> Record:
-            """For the last moment before each step that cannot be taken back."""
+        def still_there(*, may_have_moved: bool = False) -> Record:
             return check_unmoved(
                 snapshot,
                 self._known.records.get(asked.key),
                 self._clock.now(),
-                needs_state=kind.needs_state,
+                needs_state=kind.needs_state and not may_have_moved,
                 force_stale=asked.conditions.force_stale,
             )
 
@@ -118,8 +125,10 @@ class Desk:
             check_conditions(record, asked.conditions, self._clock.now())
             done = await kind.carry_out(record, asked, still_there)
         except AgtmuxError as error:
-            await self._ledger.finish(action, self._clock.now(), _result_of(error), str(error.code), {})
-            raise AgtmuxError(error.code, error.message, {**error.details, "action_id": action.action_id}) from None
+            result = _result_of(error)
+            await self._ledger.finish(action, self._clock.now(), result, str(error.code), {})
+            told = {**error.details, "action_id": action.action_id, "result_code": result}
+            raise AgtmuxError(error.code, error.message, told) from None
         except BaseException:
             # Cancelled, or a fault of ours: how far it came is not known.
             code = str(ErrorCode.DELIVERY_UNCERTAIN)
@@ -173,6 +182,8 @@ _REFUSALS: Final = frozenset(
 
 
 def _result_of(error: AgtmuxError) -> str:
+    if isinstance(told := error.details.get("result_code"), str):
+        return told
     if error.code in (ErrorCode.DELIVERY_UNCERTAIN, ErrorCode.TIMEOUT):
         return UNCERTAIN
     return REFUSED if error.code in _REFUSALS else FAILED

@@ -7,7 +7,7 @@ whatever the caller says; `force_stale` lets pass only that the same agent has m
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from agtmux.domain.durations import SECOND
 from agtmux.domain.errors import AgtmuxError, ErrorCode
@@ -46,6 +46,13 @@ class Snapshot:
     observed_at: Timestamp
     expires_at: Timestamp
     nonce: str
+
+
+class StillThere(Protocol):
+    """Who is in the pane now, if that is who was meant; raises otherwise. For the last moment before each step that
+    cannot be taken back. `may_have_moved` lets pass that its state has changed, within a step that has begun."""
+
+    def __call__(self, *, may_have_moved: bool = False) -> Record: ...
 
 
 def check_conditions(record: Record, conditions: Conditions, now: Timestamp) -> None:

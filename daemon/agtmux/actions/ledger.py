@@ -24,6 +24,9 @@ PENDING: Final = "pending"
 REFUSED: Final = "refused"
 FAILED: Final = "failed"
 UNCERTAIN: Final = "uncertain"
+# The good ends of what is typed: it was taken, or it stands in the prompt and Enter was not pressed.
+DELIVERED: Final = "delivered"
+TYPED_NOT_SUBMITTED: Final = "typed_not_submitted"
 _PAYLOAD: Final = "payload_sha256"
 _COLUMNS: Final = (
     "action_id, action_type, request_ref, target_id, pane_id, runtime_id, requested_at, completed_at, result_code,"

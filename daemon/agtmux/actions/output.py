@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final, Protocol, TypeVar
+from typing import Final
 
 from agtmux.actions.desk import Asked, Done, Kind
+from agtmux.actions.guards import StillThere
+from agtmux.actions.reach import Reach, inhabited
 from agtmux.domain.errors import AgtmuxError, ErrorCode
-from agtmux.domain.runtimes import PaneId, TargetId
 from agtmux.engine.apply import Record
 from agtmux.targets.messages import Output
-
-T = TypeVar("T")
 
 DEFAULT_LINES: Final = 200
 MOST_LINES: Final = 50_000
 DONE: Final = "done"
 
 
-class Reach(Protocol):
-    """What can be done in the panes of a target."""
-
-    async def run(self, target_id: TargetId, errand: dict[str, Any], kind: type[T]) -> T: ...
-
-    def pane_pid(self, target_id: TargetId, pane_id: PaneId) -> int | None: ...
-
-
 def view_output(reach: Reach) -> Kind:
-    async def carry_out(record: Record, asked: Asked, still_there: Callable[[], Record]) -> Done:
+    async def carry_out(record: Record, asked: Asked, still_there: StillThere) -> Done:
         lines = int(asked.parameters.get("lines", DEFAULT_LINES))
         if not 1 <= lines <= MOST_LINES:
             raise AgtmuxError(ErrorCode.USAGE, f"lines may be 1 to {MOST_LINES}")
@@ -43,12 +33,3 @@ def view_output(reach: Reach) -> Kind:
 def _legible(text: str) -> str:
     """tmux's own captures hold nothing that steers a terminal; another machine's answer may hold anything."""
     return "".join(char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}" for char in text)
-
-
-def inhabited(reach: Reach, record: Record) -> dict[str, Any]:
-    """Who must be in the pane, in the words of an errand."""
-    runtime = record.runtime
-    pid = reach.pane_pid(runtime.target_id, runtime.pane_id)
-    if pid is None:
-        raise AgtmuxError(ErrorCode.RUNTIME_STALE, "nothing runs in that pane any more; list the panes again")
-    return {"server": runtime.instance.tmux_server_boot_id, "pane_id": runtime.pane_id, "pid": pid}

@@ -11,12 +11,16 @@ from agtmux.agents.contract import (
     CONTRACT_VERSION,
     AdapterHealth,
     Capabilities,
+    Footing,
     Glance,
     SessionFile,
     Subscription,
 )
 from agtmux.agents.hooks import read_hook
+from agtmux.agents.screen.anchors import find_anchors
+from agtmux.agents.screen.capture import read_capture
 from agtmux.agents.screen.classify import classify
+from agtmux.agents.screen.replies import find_replies
 from agtmux.agents.sessions import Status
 from agtmux.agents.sheet import AgentSheet
 from agtmux.agents.witness import Reading, read_both
@@ -70,6 +74,17 @@ class SheetAdapter:
             is_alive=glance.is_alive,
         )
         return read_both(seen, glance.status)
+
+    def footing(self, glance: Glance) -> Footing:
+        sheet = self.sheet
+        layout = sheet.screen.layout(read_capture(glance.text))
+        prompt = "" if layout.composer is None else layout.capture.lines[layout.composer.top].content
+        return Footing(
+            self.poll(glance),
+            find_anchors(layout),
+            next((mode for mode in sheet.typing.modes if prompt.startswith(mode)), ""),
+            find_replies(layout, sheet.answers),
+        )
 
     def normalise(self, event: str, payload: object) -> tuple[Source, Verdict | None]:
         return read_hook(self.sheet.hook, event, payload)

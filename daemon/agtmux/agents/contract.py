@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+from agtmux.agents.screen.anchors import Anchor
+from agtmux.agents.screen.replies import NO_REPLIES, Replies
 from agtmux.agents.sessions import Status
 from agtmux.agents.sheet import AgentSheet
 from agtmux.agents.witness import Reading
@@ -17,7 +19,7 @@ from agtmux.domain.events import Verdict
 from agtmux.domain.panes import ForegroundProcess
 from agtmux.domain.states import Source
 
-CONTRACT_VERSION: Final = "1.1"
+CONTRACT_VERSION: Final = "1.2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,19 @@ class Glance:
     status: Status | None = None
     # Whether the agent's process is there, in the foreground of its pane; None if that is not known.
     is_alive: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Footing:
+    """What a key would meet."""
+
+    reading: Reading
+    # The lines that show that it is still so. Without any no key is pressed.
+    anchors: tuple[Anchor, ...] = ()
+    # The sign that makes a command of what is typed, if the composer has one in place of its own.
+    mode: str = ""
+    # Which keys answer the dialog that is open.
+    replies: Replies = NO_REPLIES
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +103,9 @@ class Adapter(Protocol):
 
     def poll(self, glance: Glance) -> Reading:
         """What is to be seen of it now."""
+
+    def footing(self, glance: Glance) -> Footing:
+        """What a key would meet there. New in 1.2; nothing is typed at an agent whose adapter does not have it."""
 
     def normalise(self, event: str, payload: object) -> tuple[Source, Verdict | None]:
         """What a hook event means, and who spoke; None for one that is known to mean nothing."""

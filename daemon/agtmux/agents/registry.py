@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from agtmux.agents.adapter import SheetAdapter
-from agtmux.agents.contract import CONTRACT_VERSION, Adapter, Glance, SessionFile
+from agtmux.agents.contract import CONTRACT_VERSION, Adapter, Footing, Glance, SessionFile
 from agtmux.agents.screen.classify import Seen
 from agtmux.agents.sessions import Status
 from agtmux.agents.sheet import AgentSheet, read_sheet
@@ -20,7 +20,7 @@ from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.events import Verdict
 from agtmux.domain.panes import ForegroundProcess
 from agtmux.domain.runtimes import NO_AGENT
-from agtmux.domain.states import Source
+from agtmux.domain.states import Confidence, Reason, Source, State
 
 # A package joins with an entry point of this group: a function that returns a folder of such files, or adapters.
 ENTRY_POINTS: Final = "agtmux.agents"
@@ -95,6 +95,15 @@ class Registry:
 
     def poll(self, agent_type: str, glance: Glance) -> Reading:
         return self._adapters[agent_type].poll(glance)
+
+    def footing(self, agent_type: str, glance: Glance) -> Footing | None:
+        """What a key would meet there; None if the adapter is older than that question."""
+        adapter = self._adapters[agent_type]
+        return adapter.footing(glance) if hasattr(adapter, "footing") else None
+
+    def nothing_known(self) -> Reading:
+        """What is made of a screen that is nobody's."""
+        return Reading(Seen(State.UNKNOWN, Reason.NO_AGENT, Confidence.LOW))
 
     def read_screen(
         self, agent_type: str, text: str, *, title: str = "", command: str = "", is_alive: bool | None = None

@@ -8,7 +8,9 @@ import msgspec
 
 from agtmux.agents.hooks import HookRule
 from agtmux.agents.install.sheet import HookSettings
+from agtmux.agents.screen.replies import AnswerSheet
 from agtmux.agents.screen.rules import ScreenSheet
+from agtmux.agents.screen.typed import TypingSheet
 from agtmux.agents.sessions import SessionFiles
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 
@@ -31,6 +33,8 @@ class AgentSheet(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     hooks: HookSettings | None = None
     hook: list[HookRule] = []
     screen: ScreenSheet = ScreenSheet()
+    answers: AnswerSheet = AnswerSheet()
+    typing: TypingSheet = TypingSheet()
 
 
 def read_sheet(path: str, text: bytes) -> AgentSheet:

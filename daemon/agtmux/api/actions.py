@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
@@ -28,11 +28,32 @@ class ActionAsked(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_on
     force_stale: bool = False
     actor: Annotated[str, msgspec.Meta(max_length=64)] = ""
 
-    def as_asked(self, action_type: str, world: World, **parameters: Any) -> Asked:
+    def as_asked(self, action_type: str, world: World) -> Asked:
+        own = (name for name in self.__struct_fields__ if name not in ActionAsked.__struct_fields__)
+        parameters = {name: getattr(self, name) for name in own}
         within = None if self.if_updated_within is None else parse_duration(self.if_updated_within)
         conditions = Conditions(self.if_runtime, self.if_state, within, self.force_stale)
         key = find_pane(world, parse_ref(self.ref))
         return Asked(action_type, self.request_ref, key, conditions, parameters, self.actor)
+
+
+class SendAsked(ActionAsked, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    # One of the two.
+    text: str | None = None
+    key: Annotated[str, msgspec.Meta(max_length=32)] | None = None
+    enter: bool = False
+    # Everything is pasted; the flag is there for those who say so.
+    paste: bool = True
+    append: bool = False
+
+    def __post_init__(self) -> None:
+        if (self.text is None) == (self.key is None):
+            raise ValueError("send takes a text or a key, and not both")
+
+
+class KillAsked(ActionAsked, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    mode: Literal["key", "signal"] = "key"
+    signal: Literal["INT", "TERM", "KILL"] = "INT"
 
 
 class OutputAsked(ActionAsked, forbid_unknown_fields=True, frozen=True, kw_only=True):
@@ -40,7 +61,21 @@ class OutputAsked(ActionAsked, forbid_unknown_fields=True, frozen=True, kw_only=
 
 
 class AnswerAsked(ActionAsked, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    # The fingerprint of the dialog that is meant, as a listing tells it.
+    if_dialog: Annotated[str, msgspec.Meta(max_length=64)] | None = None
+
+
+class DenyAsked(AnswerAsked, forbid_unknown_fields=True, frozen=True, kw_only=True):
     reason: str = ""
+
+
+ACTIONS: Final[dict[str, type[ActionAsked]]] = {
+    "send": SendAsked,
+    "view-output": OutputAsked,
+    "kill": KillAsked,
+    "approve": AnswerAsked,
+    "deny": DenyAsked,
+}
 
 
 def answer_json(answer: Answer) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute, Route, Router
 from starlette.types import Receive, Scope, Send
 
 from agtmux import __version__
-from agtmux.api.actions import ActionAsked, AnswerAsked, OutputAsked, action_json, answer_json
+from agtmux.api.actions import ACTIONS, action_json, answer_json
 from agtmux.api.protocol import PEER
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.events import Event
@@ -39,6 +39,8 @@ T = TypeVar("T")
 
 MOST_ACTIONS: Final = 1_000
 MAX_BODY_BYTES: Final = 4 * 1024 * 1024
+# A text of a megabyte whose every character is written as an escape.
+MAX_ACTION_BYTES: Final = 8 * 1024 * 1024
 _ENCODER: Final = msgspec.json.Encoder(enc_hook=str)
 _JSON_LINES: Final = "application/x-ndjson"
 _HTTP_ERRORS: Final = {404: ErrorCode.NOT_FOUND, 405: ErrorCode.NOT_FOUND}
@@ -79,9 +81,7 @@ class App:
                 Route("/v1/decisions/wait", _Endpoint(api.wait_for_decision), methods=["POST"]),
                 Route("/v1/hooks", _Endpoint(api.hooks), methods=["POST"]),
                 Route("/v1/actions", _Endpoint(api.actions), methods=["GET"]),
-                Route("/v1/actions/approve", _Endpoint(api.approve), methods=["POST"]),
-                Route("/v1/actions/deny", _Endpoint(api.deny), methods=["POST"]),
-                Route("/v1/actions/view-output", _Endpoint(api.view_output), methods=["POST"]),
+                Route("/v1/actions/{action}", _Endpoint(api.act), methods=["POST"]),
                 Route("/v1/health", _Endpoint(api.health), methods=["GET"]),
                 Route("/v1/panes", _Endpoint(api.panes), methods=["GET"]),
                 Route("/v1/windows", _Endpoint(api.windows), methods=["GET"]),
@@ -184,19 +184,13 @@ class _Api:
         client_version = query.get("client_version", __version__)
         return _json(await self._service.doctor(query.get("target"), query.get("tmux_socket", ""), client_version))
 
-    async def view_output(self, request: Request) -> Response:
-        asked = _decoded(await _body(request), OutputAsked)
-        answer = await self._service.desk.act(asked.as_asked("view-output", self._service.world, lines=asked.lines))
-        return _json(self._envelope(answer_json(answer)))
-
-    async def approve(self, request: Request) -> Response:
-        asked = _decoded(await _body(request), ActionAsked)
-        answer = await self._service.desk.act(asked.as_asked("approve", self._service.world))
-        return _json(self._envelope(answer_json(answer)))
-
-    async def deny(self, request: Request) -> Response:
-        asked = _decoded(await _body(request), AnswerAsked)
-        answer = await self._service.desk.act(asked.as_asked("deny", self._service.world, reason=asked.reason))
+    async def act(self, request: Request) -> Response:
+        action_type = request.path_params["action"]
+        kind = ACTIONS.get(action_type)
+        if kind is None:
+            raise HTTPException(404)
+        asked = _decoded(await _body(request, MAX_ACTION_BYTES), kind)
+        answer = await self._service.desk.act(asked.as_asked(action_type, self._service.world))
         return _json(self._envelope(answer_json(answer)))
 
     async def actions(self, request: Request) -> Response:
@@ -308,16 +302,16 @@ def _decoded(body: bytes, kind: type[T]) -> T:
         raise AgtmuxError(ErrorCode.USAGE, f"the request cannot be read: {error}") from None
 
 
-async def _body(request: Request) -> bytes:
+async def _body(request: Request, limit: int = MAX_BODY_BYTES) -> bytes:
     """The whole body. How long it may take to come is the connection's business, see `protocol`."""
     declared = request.headers.get("content-length", "")
-    if declared.isdigit() and int(declared) > MAX_BODY_BYTES:
-        raise _too_large(int(declared))
+    if declared.isdigit() and int(declared) > limit:
+        raise _too_large(int(declared), limit)
     chunks = bytearray()
     async for chunk in request.stream():
         chunks += chunk
-        if len(chunks) > MAX_BODY_BYTES:
-            raise _too_large(len(chunks))
+        if len(chunks) > limit:
+            raise _too_large(len(chunks), limit)
     return bytes(chunks)
 
 
@@ -327,10 +321,8 @@ async def _left(request: Request) -> None:
         pass
 
 
-def _too_large(size: int) -> AgtmuxError:
-    return AgtmuxError(
-        ErrorCode.TOO_LARGE, f"a request of {size} bytes; {MAX_BODY_BYTES} bytes is the limit, send it in parts"
-    )
+def _too_large(size: int, limit: int) -> AgtmuxError:
+    return AgtmuxError(ErrorCode.TOO_LARGE, f"a request of {size} bytes; {limit} bytes is the limit, send it in parts")
 
 
 def _outcome(receipt: Receipt) -> dict[str, Any] | AgtmuxError:

@@ -20,6 +20,7 @@ class Command:
 
 
 _COMMON = ("--json", "--no-start", "--help")
+_GUARDS = ("--if-runtime", "--if-state", "--if-updated-within", "--force-stale")
 _FILTERS = (
     *("--target", "--all-targets", "--target-session", "--session", "--state", "--agent"),
     *("--needs-action", "--all", "--group-by"),
@@ -72,17 +73,29 @@ COMMANDS: Final[dict[str, Command]] = {
         "agtmux explain host/work/@1/%3",
         _COMMON,
     ),
+    "send": Command(
+        "agtmux.cli.send",
+        "type a text or press a key at an agent's prompt, and say whether it was taken",
+        'agtmux send pane:host/work/@1/%3 --text "run the tests" --enter',
+        ("--text", "--stdin", "--key", "--enter", "--paste", "--append", *_GUARDS, *_COMMON),
+    ),
+    "kill": Command(
+        "agtmux.cli.kill",
+        "interrupt an agent, or end it",
+        "agtmux kill pane:host/work/@1/%3 --mode signal --signal TERM",
+        ("--mode", "--signal", "--yes", *_GUARDS, *_COMMON),
+    ),
     "approve": Command(
         "agtmux.cli.approve",
         "say yes to what an agent asks, this once",
         "agtmux approve pane:host/work/@1/%3",
-        ("--if-runtime", "--if-state", "--if-updated-within", "--force-stale", *_COMMON),
+        ("--if-dialog", *_GUARDS, *_COMMON),
     ),
     "deny": Command(
         "agtmux.cli.deny",
         "say no to what an agent asks, and why",
         'agtmux deny pane:host/work/@1/%3 --reason "use the staging database"',
-        ("--reason", "--if-runtime", "--if-state", "--if-updated-within", "--force-stale", *_COMMON),
+        ("--reason", "--if-dialog", *_GUARDS, *_COMMON),
     ),
     "view-output": Command(
         "agtmux.cli.view_output",

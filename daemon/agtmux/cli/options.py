@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import json
+import sys
 from argparse import ArgumentParser, Namespace
 
 from agtmux.client import TIME_LIMIT, Client
+
+# `typing` costs every command four milliseconds and is needed by nobody at run time.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import _ArgumentGroup
 
 
 def add_common(parser: ArgumentParser) -> None:
@@ -17,12 +23,13 @@ def add_json(parser: ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON for programs instead of text for people")
 
 
-def add_conditions(parser: ArgumentParser) -> None:
+def add_conditions(parser: ArgumentParser) -> _ArgumentGroup:
     group = parser.add_argument_group("only if", "what must be true beside what is always checked")
     group.add_argument("--if-runtime", metavar="ID", help="this runtime is in the pane")
     group.add_argument("--if-state", metavar="STATE", help="the agent is in this state")
     group.add_argument("--if-updated-within", metavar="D", help="its state is not older than this, as 30s or 5m")
     group.add_argument("--force-stale", action="store_true", help="also if its state has changed since you asked")
+    return group
 
 
 def conditions(options: Namespace) -> dict[str, object]:
@@ -68,6 +75,14 @@ def filters(options: Namespace) -> dict[str, str | None]:
 
 def client(options: Namespace, time_limit: float = TIME_LIMIT) -> Client:
     return Client(start=not getattr(options, "no_start", False), time_limit=time_limit)
+
+
+def confirmed(question: str) -> bool:
+    """Whether somebody is there and says yes."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        return False
+    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def print_json(content: object) -> None:

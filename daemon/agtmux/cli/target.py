@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 
-from agtmux.cli.options import add_common, client, print_json
+from agtmux.cli.options import add_common, client, confirmed, print_json
 from agtmux.client import Client
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.legible import legible
@@ -102,7 +102,7 @@ def _list(options: Namespace) -> int:
 def _remove(options: Namespace) -> int:
     name, daemon = options.name, client(options)
     _known(daemon, name)
-    if not options.yes and not _confirmed(f"Stop watching {name} and forget its panes?"):
+    if not options.yes and not confirmed(f"Stop watching {name} and forget its panes?"):
         raise AgtmuxError(ErrorCode.USAGE, f"{name} was not removed; say yes, or give --yes")
     answer = daemon.delete(f"/v1/targets/{name}")
     if options.json:
@@ -124,10 +124,3 @@ def _known(daemon: Client, name: str) -> dict[str, Any]:
 
 def _panes(item: dict[str, Any]) -> str:
     return "1 pane" if item["panes"] == 1 else f"{item['panes']} panes"
-
-
-def _confirmed(question: str) -> bool:
-    if sys.stdin is None or not sys.stdin.isatty():
-        return False
-    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -49,6 +49,8 @@ class Verdict:
     repeats: int = 1
     # Of a dialog: it was still there after a report of work had time to end it, so others like that do not either.
     outlives_reports: bool = False
+    # The fingerprint of the dialog that is on the screen.
+    dialog: str | None = None
 
     @property
     def is_unsupported(self) -> bool:

@@ -46,6 +46,13 @@ class Record:
     signals: Mapping[Source, Signal] = field(default_factory=dict)
     cursors: Mapping[Source, OrderKey] = field(default_factory=dict)
 
+    @property
+    def dialog(self) -> str | None:
+        """The fingerprint of the dialog that was last seen to be open; None if none is."""
+        seen = self.signals.get(Source.POLLER)
+        is_open = seen is not None and seen.verdict.state in (State.WAITING_APPROVAL, State.WAITING_INPUT)
+        return seen.verdict.dialog if seen is not None and is_open else None
+
 
 class Outcome(StrEnum):
     APPLIED = "applied"

@@ -38,7 +38,7 @@ from agtmux.probe import tmux
 from agtmux.targets.executor import Known, ProbeExecutor
 from agtmux.targets.link import Line
 from agtmux.targets.local import open_local
-from agtmux.targets.messages import Hook, Notice, SessionFile, Stirred, Woken, refused
+from agtmux.targets.messages import Hook, Notice, PaneRow, SessionFile, Stirred, Woken, refused
 
 _log = logging.getLogger(__name__)
 
@@ -179,10 +179,10 @@ class Fleet:
             raise _not_found(target_id)
         return await watch.executor.run(errand, kind)
 
-    def pane_pid(self, target_id: TargetId, pane_id: PaneId) -> int | None:
-        """The process that tmux has in that pane, as it was last seen."""
+    def pane(self, target_id: TargetId, pane_id: PaneId) -> PaneRow | None:
+        """As it was last seen."""
         watch = self._watches.get(target_id)
-        return None if watch is None else watch.executor.pane_pid(pane_id)
+        return None if watch is None else watch.executor.pane(pane_id)
 
     def look_at(self, target_id: TargetId) -> None:
         if target_id in self._watches:

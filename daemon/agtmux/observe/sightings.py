@@ -253,6 +253,7 @@ class Sightings:
             held_since=sight.held_since,
             repeats=sight.repeats,
             outlives_reports=sight.outlives_reports,
+            dialog=None if seen.asked is None else seen.asked.fingerprint,
         )
 
 

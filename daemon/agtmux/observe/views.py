@@ -31,6 +31,8 @@ class AttentionItem(msgspec.Struct, frozen=True):
     summary: str
     detail: str | None
     options: list[str]
+    # Of the dialog on the screen, once it was seen; an answer may be meant for just that one.
+    fingerprint: str | None
 
 
 class PaneItem(msgspec.Struct, frozen=True):
@@ -95,7 +97,7 @@ def pane_item(world: World, key: PaneKey) -> PaneItem | None:
         title=pane.title,
         cwd=pane.cwd,
         branch=pane.branch or None,
-        attention=_attention(row.attention),
+        attention=_attention(row.attention, record.dialog),
     )
 
 
@@ -164,7 +166,7 @@ def target_item(world: World, target: Target, error: dict[str, str] | None, warn
     )
 
 
-def _attention(attention: Attention | None) -> AttentionItem | None:
+def _attention(attention: Attention | None, dialog: str | None) -> AttentionItem | None:
     if attention is None:
         return None
     return AttentionItem(
@@ -172,6 +174,7 @@ def _attention(attention: Attention | None) -> AttentionItem | None:
         summary=str.__str__(attention.summary),
         detail=None if attention.detail is None else str.__str__(attention.detail),
         options=[str.__str__(option) for option in attention.options],
+        fingerprint=dialog,
     )
 
 

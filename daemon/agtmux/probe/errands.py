@@ -6,6 +6,10 @@
          {"do": "replace", "path", "data", "expected", "mode"} · {"do": "remove", "path", "expected", "folders"}
          {"do": "tmux_hooks", "action": "install", "uninstall" or "status"}
          {"do": "output", "server", "pane_id", "pid", "lines"}
+         {"do": "glance", "server", "pane_id", "pid", "agent": [pid, start] or null}
+         {"do": "press", ..., "agent", "group", "command", "lines": [[number, text], ...], "key"}
+         {"do": "paste", ..., "agent", "group", "command", "lines", "text"}
+         {"do": "signal", ..., "agent", "number"}
     out  {"done": {...}}, or {"declined": {"code", "message"}} where nothing was done
 
 All of them with an "id", and those in with a "limit" in seconds. Bytes are in base64, `expected` is the SHA-256 of what
@@ -21,12 +25,13 @@ import threading
 import time
 from typing import Any, Callable, Dict
 
-from agtmux.probe import files, panes, tmux, tmux_hooks
+from agtmux.probe import files, keyboard, panes, tmux, tmux_hooks
+from agtmux.probe.keyboard import Front
 from agtmux.probe.panes import Inhabited
 from agtmux.probe.processes import program_version
 
 # One that hangs holds a place until it ends.
-_AT_ONCE = 4
+_AT_ONCE = 16
 _LONGEST_ERRAND = 30.0
 # What is under way when the line ends is finished, or this long waited for.
 _PATIENCE = 2.0
@@ -76,6 +81,8 @@ class Errands:
             self._answer(message, declined={"code": error.code, "message": str(error)[:1_000]})
         except panes.MovedError as error:
             self._answer(message, declined={"code": "E_RUNTIME_STALE", "message": str(error)[:1_000]})
+        except keyboard.HinderedError as error:
+            self._answer(message, declined={"code": "E_PRECONDITION_FAILED", "message": str(error)[:1_000]})
         except tmux.TmuxError as error:
             self._answer(message, declined={"code": "E_TARGET_UNREACHABLE", "message": str(error)[:1_000]})
         except Exception as error:
@@ -128,8 +135,35 @@ class Errands:
         return tmux_hooks.change(self._tmux_socket, message["action"], _limit(message))
 
     def _output(self, message: dict[str, Any]) -> dict[str, object]:
-        who = Inhabited(message["server"], message["pane_id"], message["pid"])
-        return {"text": panes.output(self._tmux_socket, who, message["lines"], _limit(message))}
+        return {"text": panes.output(self._tmux_socket, _who(message), message["lines"], _limit(message))}
+
+    def _glance(self, message: dict[str, Any]) -> dict[str, object]:
+        return keyboard.glance(self._tmux_socket, _who(message), _agent(message), _limit(message))
+
+    def _press(self, message: dict[str, Any]) -> dict[str, object]:
+        where = (self._tmux_socket, _who(message), _front(message), message["lines"])
+        return {"is_done": keyboard.press(*where, message["key"], _limit(message))}
+
+    def _paste(self, message: dict[str, Any]) -> dict[str, object]:
+        where = (self._tmux_socket, _who(message), _front(message), message["lines"])
+        return {"is_done": keyboard.paste(*where, message["text"], _limit(message))}
+
+    def _signal(self, message: dict[str, Any]) -> dict[str, object]:
+        keyboard.signal(message["agent"], message["number"])
+        return {"is_done": True}
+
+
+def _who(message: dict[str, Any]) -> Inhabited:
+    return Inhabited(message["server"], message["pane_id"], message["pid"])
+
+
+def _agent(message: dict[str, Any]) -> tuple[int, float] | None:
+    agent = message["agent"]
+    return None if agent is None else (int(agent[0]), float(agent[1]))
+
+
+def _front(message: dict[str, Any]) -> Front:
+    return Front(_agent(message), message["group"], message["command"])
 
 
 def _limit(message: dict[str, Any]) -> float:
@@ -145,5 +179,9 @@ _ERRANDS: dict[str, Callable[[Errands, dict[str, Any]], dict[str, object]]] = {
     "remove": Errands._remove,
     "tmux_hooks": Errands._tmux_hooks,
     "output": Errands._output,
+    "glance": Errands._glance,
+    "press": Errands._press,
+    "paste": Errands._paste,
+    "signal": Errands._signal,
 }
 NAMES = frozenset(_ERRANDS)

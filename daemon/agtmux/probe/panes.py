@@ -27,28 +27,34 @@ def output(tmux_socket: str, who: Inhabited, lines: int, limit: float) -> str:
     mark = os.urandom(8).hex()
     since = -min(max(int(lines), 1), _MOST_LINES)
     capture = "capture-pane -p -J -S %d -t %s" % (since, who.pane_id)
-    said = _guarded(tmux_socket, who, capture, mark, limit)
+    said = guarded(tmux_socket, who, capture, mark, limit)
     # From the end: the screen below the last line that was written is empty.
     found = said[:_LONGEST_OUTPUT].rstrip("\n").split("\n")[since:]
     return "\n".join(found)
 
 
-def _guarded(tmux_socket: str, who: Inhabited, command: str, mark: str, limit: float) -> str:
+def guarded(tmux_socket: str, who: Inhabited, command: str, mark: str, limit: float) -> str:
     """What tmux says to that command; raises MovedError, and then it was not carried out."""
-    there = "#{&&:#{==:#{pid}-#{start_time},%s},#{&&:#{==:#{pane_pid},%d},#{!=:#{pane_dead},1}}}" % (
-        who.server,
-        who.pid,
-    )
-    words = ["if-shell", "-F", "-t", who.pane_id, there, "display-message -p %s ; %s" % (mark, command)]
+    words = ["if-shell", "-F", "-t", who.pane_id, there(who), "display-message -p %s ; %s" % (mark, command)]
+    _, found, after = ask(tmux_socket, words, limit).partition(mark + "\n")
+    if not found:
+        raise MovedError("something else is in that pane by now")
+    return after
+
+
+def there(who: Inhabited) -> str:
+    """As a format of tmux's: whether that is who is in the pane."""
+    return "#{&&:#{==:#{pid}-#{start_time},%s},#{&&:#{==:#{pane_pid},%d},#{!=:#{pane_dead},1}}}" % (who.server, who.pid)
+
+
+def ask(tmux_socket: str, words: list[str], limit: float, content: bytes | None = None) -> str:
+    """What tmux says; raises MovedError if the server or the pane is gone."""
     try:
-        said = tmux.ask(tmux.find_tmux(), tmux_socket, words, time.monotonic() + limit)
+        said = tmux.ask(tmux.find_tmux(), tmux_socket, words, time.monotonic() + limit, content)
     except tmux.TmuxError as error:
         if "can't find pane" in str(error):
             raise MovedError("the pane is gone") from None
         raise
     if said is None:
         raise MovedError("the tmux server has ended")
-    _, found, after = said.partition(mark + "\n")
-    if not found:
-        raise MovedError("something else is in that pane by now")
-    return after
+    return said

@@ -41,7 +41,7 @@ def read_table() -> dict[int, Process]:
 
 def foreground_group(pane_pid: int) -> int | None:
     """The process group that the pane's terminal listens to; None where only the whole table tells."""
-    process = _stat(pane_pid)
+    process = read_one(pane_pid)
     return process.tpgid if process is not None else None
 
 
@@ -88,7 +88,7 @@ def lineage(pid: int) -> list[int] | None:
 
     What has no terminal and was there before is a service: whose terminal it was started from says nothing.
     """
-    process = _stat(pid)
+    process = read_one(pid)
     if process is None:
         return None
     found: list[int] = []
@@ -97,7 +97,7 @@ def lineage(pid: int) -> list[int] | None:
         if process.tty in _NO_TERMINAL and process.started < began - _WITH_IT:
             break
         found.append(process.pid)
-        process = _stat(process.ppid)
+        process = read_one(process.ppid)
     return found
 
 
@@ -183,13 +183,13 @@ def _read_proc() -> dict[int, Process]:
     pids = (int(name) for name in os.listdir(PROC) if name.isdigit())
     table = {}
     for pid in pids:
-        process = _stat(pid)
+        process = read_one(pid)
         if process is not None:
             table[pid] = process
     return table
 
 
-def _stat(pid: int) -> Process | None:
+def read_one(pid: int) -> Process | None:
     if sys.platform == "darwin":
         return _bsd_stat(pid)
     try:

@@ -104,9 +104,10 @@ def snapshot(
     return _rows(listed, mark), _screens(rest, mark)
 
 
-def ask(tmux: str, tmux_socket: str, words: list[str], deadline: float) -> str | None:
-    """What tmux says to that, None if no server is running. Raises TmuxError if it refuses."""
-    status, said, complaint = _ask(tmux, tmux_socket, ["-N", *words], deadline)
+def ask(tmux: str, tmux_socket: str, words: list[str], deadline: float, content: bytes | None = None) -> str | None:
+    """What tmux says to that, None if no server is running. Raises TmuxError if it refuses. `content` is what it may
+    read."""
+    status, said, complaint = _ask(tmux, tmux_socket, ["-N", *words], deadline, content)
     if status == 0:
         return said
     if any(sign in complaint for sign in _NO_SERVER):
@@ -139,11 +140,14 @@ def _chains(words: list[str], captures: dict[str, int], mark: str) -> list[list[
     return chains
 
 
-def _ask(tmux: str, tmux_socket: str, words: list[str], deadline: float) -> tuple[int, str, str]:
+def _ask(
+    tmux: str, tmux_socket: str, words: list[str], deadline: float, content: bytes | None = None
+) -> tuple[int, str, str]:
     try:
         done = subprocess.run(
             command(tmux, tmux_socket, words),
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL if content is None else None,
+            input=content,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=environment(),

@@ -118,10 +118,9 @@ class ProbeExecutor:
         except AgtmuxError as error:
             raise AgtmuxError(error.code, f"{name}: {error.message}", error.details) from None
 
-    def pane_pid(self, pane_id: str) -> int | None:
-        """The process that tmux has in that pane, as it was last seen."""
-        row = self._panes.get(pane_id)
-        return None if row is None else row.pid
+    def pane(self, pane_id: str) -> PaneRow | None:
+        """As it was last seen."""
+        return self._panes.get(pane_id)
 
     async def close(self) -> None:
         self._server = ""

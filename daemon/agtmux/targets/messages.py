@@ -167,6 +167,25 @@ class Output(msgspec.Struct, frozen=True):
     text: Annotated[str, msgspec.Meta(max_length=4_000_000)]
 
 
+class Glanced(msgspec.Struct, frozen=True):
+    """What a pane shows now, and what has its terminal."""
+
+    text: Annotated[str, msgspec.Meta(max_length=200_000)]
+    title: _Line
+    command: _Line
+    group: int | None
+    # Why tmux would not give a key to what runs there, or to more than that; empty if it would.
+    hindrance: _Word
+    # Whether the agent has the terminal.
+    is_alive: bool
+
+
+class Did(msgspec.Struct, frozen=True):
+    """Whether a key was pressed; it was not if the pane did not show any more what it was meant for."""
+
+    is_done: bool
+
+
 class Declined(msgspec.Struct, frozen=True):
     """Why what was asked for was not done."""
 

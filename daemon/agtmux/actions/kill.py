@@ -1,0 +1,58 @@
+"""`kill`: a Ctrl-C in the pane, or a signal to the agent's process."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from typing import Final
+
+from agtmux.actions.desk import Asked, Done, Kind
+from agtmux.actions.guards import StillThere
+from agtmux.actions.ledger import DELIVERED
+from agtmux.actions.reach import Reach, agent_process, inhabited
+from agtmux.actions.send import press_key
+from agtmux.actions.typing import Typist
+from agtmux.domain.errors import AgtmuxError, ErrorCode
+from agtmux.engine.apply import Record
+from agtmux.targets.messages import Did, Glanced
+
+_SIGNALS: Final = {"INT": signal.SIGINT, "TERM": signal.SIGTERM, "KILL": signal.SIGKILL}
+_PATIENCE: Final = 3.0
+_LOOK_EVERY: Final = 0.1
+
+
+def kill(typist: Typist, reach: Reach) -> Kind:
+    async def carry_out(record: Record, asked: Asked, still_there: StillThere) -> Done:
+        mode, name = str(asked.parameters.get("mode", "key")), str(asked.parameters.get("signal", "INT"))
+        if mode == "key":
+            if name != "INT":
+                raise AgtmuxError(ErrorCode.USAGE, f"a key can only interrupt; {name} needs --mode signal")
+            async with typist.writer(record):
+                await press_key(typist, record, "C-c", still_there)
+            return Done(DELIVERED, {"mode": mode})
+        agent = agent_process(reach, record)
+        if record.runtime.pid is None:
+            raise AgtmuxError(ErrorCode.PID_UNAVAILABLE, "its process is not known, so it cannot be sent a signal")
+        if agent is None:
+            raise AgtmuxError(ErrorCode.RUNTIME_STALE, "its process is not in that pane any more; list the panes again")
+        who = {**inhabited(reach, record), "agent": agent}
+        still_there()
+        await reach.run(record.runtime.target_id, {"do": "signal", **who, "number": int(_SIGNALS[name])}, Did)
+        return Done(DELIVERED, {"mode": mode, "signal": name, "has_ended": await _has_ended(reach, record, who)})
+
+    return Kind(carry_out, needs_state=True)
+
+
+async def _has_ended(reach: Reach, record: Record, who: dict[str, object]) -> bool:
+    """Whether the process went; one may take its time, or take no notice."""
+    deadline = asyncio.get_running_loop().time() + _PATIENCE
+    while asyncio.get_running_loop().time() < deadline:
+        try:
+            if not (await reach.run(record.runtime.target_id, {"do": "glance", **who}, Glanced)).is_alive:
+                return True
+        except AgtmuxError as error:
+            if error.code is ErrorCode.RUNTIME_STALE:
+                return True
+            raise
+        await asyncio.sleep(_LOOK_EVERY)
+    return False

@@ -1,0 +1,39 @@
+"""The way from an action to its pane: who must be there, in the words of the probe that checks it."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, TypeVar
+
+from agtmux.domain.errors import AgtmuxError, ErrorCode
+from agtmux.domain.runtimes import PaneId, TargetId
+from agtmux.engine.apply import Record
+from agtmux.targets.messages import PaneRow
+
+T = TypeVar("T")
+
+
+class Reach(Protocol):
+    """What can be done in the panes of a target."""
+
+    async def run(self, target_id: TargetId, errand: dict[str, Any], kind: type[T]) -> T: ...
+
+    def pane(self, target_id: TargetId, pane_id: PaneId) -> PaneRow | None: ...
+
+
+def inhabited(reach: Reach, record: Record) -> dict[str, Any]:
+    """Who must be in the pane, in the words of an errand."""
+    runtime = record.runtime
+    pane = reach.pane(runtime.target_id, runtime.pane_id)
+    if pane is None or pane.pid is None:
+        raise AgtmuxError(ErrorCode.RUNTIME_STALE, "nothing runs in that pane any more; list the panes again")
+    return {"server": runtime.instance.tmux_server_boot_id, "pane_id": runtime.pane_id, "pid": pane.pid}
+
+
+def agent_process(reach: Reach, record: Record) -> tuple[int, float] | None:
+    """The process of that runtime and its start, as its target tells them; None where it is not known."""
+    runtime = record.runtime
+    pane = reach.pane(runtime.target_id, runtime.pane_id)
+    if pane is None or runtime.pid is None:
+        return None
+    found = (process for process in pane.foreground if process.pid == runtime.pid)
+    return next(((process.pid, process.started) for process in found), None)

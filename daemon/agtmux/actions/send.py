@@ -1,0 +1,70 @@
+"""`send`: text or a key for an agent, typed as its user would type it."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from agtmux.actions.desk import Asked, Done, Kind
+from agtmux.actions.guards import StillThere
+from agtmux.actions.ledger import DELIVERED
+from agtmux.actions.typing import MOST_BYTES, Typist, check_no_dialog, clean
+from agtmux.domain.errors import AgtmuxError, ErrorCode
+from agtmux.engine.apply import Record
+
+# Names of keys as tmux knows them. Anything else it would type letter by letter.
+KEY: Final = re.compile(
+    r"(?:[CMS]-){0,3}(?:[!-~]|Enter|Escape|Tab|BTab|Space|BSpace|DC|IC|Up|Down|Left|Right|Home|End|PageUp|PageDown|PgUp"
+    r"|PgDn|PPage|NPage|F(?:[1-9]|1[0-2]))"
+)
+# What a command of tmux's would take for its end or its own, if it stood for itself.
+_QUOTED: Final = re.compile(r"[^A-Za-z0-9-]")
+
+
+def send(typist: Typist) -> Kind:
+    async def carry_out(record: Record, asked: Asked, still_there: StillThere) -> Done:
+        text, key = asked.parameters.get("text"), asked.parameters.get("key")
+        enter = bool(asked.parameters.get("enter"))
+        async with typist.writer(record):
+            if key is not None:
+                for each in [key, "Enter"] if enter else [key]:
+                    await press_key(typist, record, each, still_there)
+                return Done(DELIVERED, {"key": key, "enter": enter})
+            typed = _checked(text)
+            may_join = bool(asked.parameters.get("append"))
+            result = await typist.type(record, typed, still_there, enter=enter, may_join=may_join)
+        return Done(result, {"characters": len(typed), "enter": enter})
+
+    return Kind(carry_out, needs_state=True)
+
+
+async def press_key(typist: Typist, record: Record, key: str, still_there: StillThere) -> None:
+    """One key, where no dialog is open and the screen is known; raises otherwise."""
+    if KEY.fullmatch(key) is None:
+        raise AgtmuxError(ErrorCode.USAGE, f"{key[:32]!r} is no key; keys are named as in tmux, C-c or Escape")
+    for _ in range(_TRIES):
+        sight = await typist.look(record)
+        check_no_dialog(still_there(), sight.seen)
+        if record.runtime.has_agent and not sight.footing.anchors:
+            raise AgtmuxError(
+                ErrorCode.PRECONDITION_FAILED, "its screen shows nothing that is known; look at it and try again"
+            )
+        if await typist.press(record, sight, _QUOTED.sub(lambda sign: "\\" + sign.group(), key)):
+            return
+    raise AgtmuxError(ErrorCode.PRECONDITION_FAILED, "its screen does not hold still; no key was pressed")
+
+
+_TRIES: Final = 20
+
+
+def _checked(text: str | None) -> str:
+    if text is None:
+        raise AgtmuxError(ErrorCode.USAGE, "say what to send: a text or a key")
+    typed = clean(text)
+    if not typed.strip():
+        raise AgtmuxError(ErrorCode.USAGE, "there is nothing to type in that text")
+    if len(typed.encode("utf-8", "replace")) > MOST_BYTES:
+        raise AgtmuxError(
+            ErrorCode.TOO_LARGE, f"a text may have {MOST_BYTES} bytes; write it to a file and send its name"
+        )
+    return typed

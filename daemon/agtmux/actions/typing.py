@@ -1,0 +1,245 @@
+"""Typing into a pane, for whoever has something to type: one writer a pane, and nothing that is not read back.
+
+A look shows what a key would meet. The key goes with the lines of that look, and the tmux server presses it only if
+they are still there (`probe/keyboard.py`): a dialog that opens in between meets no key. If the screen has merely moved,
+there is another look. Text goes as a paste, must stand in the prompt as it was meant, and Enter is a key of its own
+after it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from agtmux.actions.guards import StillThere
+from agtmux.actions.ledger import DELIVERED, TYPED_NOT_SUBMITTED, UNCERTAIN
+from agtmux.actions.reach import Reach, agent_process, inhabited
+from agtmux.agents.contract import Footing, Glance
+from agtmux.agents.registry import Registry
+from agtmux.agents.screen.classify import Seen
+from agtmux.agents.screen.typed import TypingSheet
+from agtmux.domain.errors import AgtmuxError, ErrorCode
+from agtmux.domain.runtimes import PaneId, TargetId
+from agtmux.domain.states import State
+from agtmux.engine.apply import Record
+from agtmux.targets.messages import Did, Glanced
+
+MOST_BYTES: Final = 1_000_000
+WAITING: Final = frozenset({State.WAITING_APPROVAL, State.WAITING_INPUT})
+# How long a screen may go on moving before a key is given up, and an agent may take to show what it was given.
+_PATIENCE: Final = 3.0
+_LOOK_EVERY: Final = 0.04
+_PLAIN: Final = TypingSheet()
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """One look, with what is needed to press a key on the strength of it."""
+
+    errand: dict[str, Any]
+    footing: Footing
+    text: str
+
+    @property
+    def seen(self) -> Seen:
+        return self.footing.reading.seen
+
+
+def clean(text: str) -> str:
+    """As it may be typed: line ends are newlines, and nothing is left that would steer a terminal."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n")
+    return "".join(char for char in lines if char in "\n\t" or not (char < " " or "\x7f" <= char <= "\x9f"))
+
+
+class Typist:
+    def __init__(self, reach: Reach, registry: Registry) -> None:
+        self._reach = reach
+        self._registry = registry
+        self._writers: weakref.WeakValueDictionary[tuple[TargetId, PaneId], asyncio.Lock] = (
+            weakref.WeakValueDictionary()
+        )
+
+    @asynccontextmanager
+    async def writer(self, record: Record) -> AsyncGenerator[None]:
+        """One at a time for each pane."""
+        key = (record.runtime.target_id, record.runtime.pane_id)
+        lock = self._writers.setdefault(key, asyncio.Lock())
+        async with lock:
+            yield
+
+    async def look(self, record: Record) -> Sight:
+        """What keys would meet; raises if they would not meet that agent at all."""
+        runtime = record.runtime
+        who, agent = inhabited(self._reach, record), agent_process(self._reach, record)
+        if runtime.has_agent and agent is None:
+            raise AgtmuxError(ErrorCode.RUNTIME_STALE, "its process is not in front in that pane; list the panes again")
+        glanced = await self._reach.run(runtime.target_id, {"do": "glance", **who, "agent": agent}, Glanced)
+        if not glanced.is_alive:
+            raise AgtmuxError(ErrorCode.RUNTIME_STALE, "something else has that pane's terminal; list the panes again")
+        if glanced.hindrance:
+            raise AgtmuxError(
+                ErrorCode.PRECONDITION_FAILED,
+                f"{glanced.hindrance}, so what is typed would not reach it, or not it alone; leave that and try again",
+            )
+        footing = self._footing(runtime.agent_type, glanced)
+        errand = {**who, "agent": agent, "group": glanced.group, "command": glanced.command, "lines": footing.anchors}
+        return Sight(errand, footing, glanced.text)
+
+    async def press(self, record: Record, sight: Sight, key: str) -> bool:
+        """Whether it was pressed; it was not if the screen shows something else by now."""
+        return await self._run(record, {"do": "press", **sight.errand, "key": key})
+
+    async def type(
+        self, record: Record, text: str, still_there: StillThere, *, enter: bool, may_join: bool = False
+    ) -> str:
+        """Types it, and submits it if that is wanted. Returns `delivered`, or `typed_not_submitted` if that was wanted;
+        raises whatever else came of it, with the result among the details."""
+        sight = await self._prompt(record, still_there, may_join)
+        # What was there before belongs to what must be there afterwards.
+        whole = sight.seen.draft + text
+        deadline = _now() + _PATIENCE
+        while not await self._run(record, {"do": "paste", **sight.errand, "text": text}):
+            if _now() > deadline:
+                raise AgtmuxError(ErrorCode.PRECONDITION_FAILED, "its screen does not hold still; nothing was typed")
+            sight = await self._prompt(record, still_there, may_join)
+            whole = sight.seen.draft + text
+        pasted_at = _now()
+        try:
+            sight = await self._read_back(record, whole, still_there)
+            if not enter:
+                return TYPED_NOT_SUBMITTED
+            await asyncio.sleep(max(pasted_at + self._sheet(record).paste_window / 1_000 - _now(), 0))
+            await self._submit(record, sight, whole, still_there)
+            return await self._taken(record, whole)
+        except AgtmuxError as error:
+            if "result_code" in error.details:
+                raise
+            # The pane, or the way to it, was lost on the way.
+            raise _told(error.code, f"{error.message}; the text may be in its prompt", UNCERTAIN) from None
+
+    async def _prompt(self, record: Record, still_there: StillThere, may_join: bool) -> Sight:
+        """A look at a prompt that takes a text; raises if it shows anything else."""
+        sight = await self.look(record)
+        check_no_dialog(still_there(), sight.seen)
+        seen = sight.seen
+        if record.runtime.has_agent:
+            if seen.composer == "none" or not sight.footing.anchors:
+                raise AgtmuxError(
+                    ErrorCode.PRECONDITION_FAILED, "its screen shows no prompt to type at; look at it and try again"
+                )
+            if sight.footing.mode:
+                raise AgtmuxError(
+                    ErrorCode.DRAFT_PRESENT,
+                    f"its prompt is in the mode of {sight.footing.mode!r} and would run what is typed",
+                )
+            if seen.composer == "draft" and not may_join:
+                raise AgtmuxError(
+                    ErrorCode.DRAFT_PRESENT,
+                    "somebody has begun to type there; send it when that is gone, or add to it with --append",
+                )
+        return sight
+
+    async def _read_back(self, record: Record, whole: str, still_there: StillThere) -> Sight:
+        """Until the prompt holds just that."""
+        deadline = _now() + _PATIENCE
+        while True:
+            sight = await self.look(record)
+            if _has_dialog(still_there(may_have_moved=True), sight.seen):
+                raise _told(ErrorCode.DIALOG_OPEN, "a dialog opened while it was typed; Enter was not pressed")
+            if self._holds(record, sight, whole):
+                return sight
+            if _now() > deadline:
+                raise _told(
+                    ErrorCode.DELIVERY_UNCERTAIN,
+                    "what its prompt shows is not what was typed; Enter was not pressed, look at it",
+                    UNCERTAIN,
+                )
+            await asyncio.sleep(_LOOK_EVERY)
+
+    async def _submit(self, record: Record, sight: Sight, whole: str, still_there: StillThere) -> None:
+        deadline = _now() + _PATIENCE
+        while True:
+            if _has_dialog(still_there(may_have_moved=True), sight.seen):
+                raise _told(ErrorCode.DIALOG_OPEN, "a dialog has opened; the text is typed and Enter was not pressed")
+            if not self._holds(record, sight, whole):
+                raise _told(ErrorCode.DELIVERY_UNCERTAIN, "somebody else types there; Enter was not pressed", UNCERTAIN)
+            if await self.press(record, sight, "Enter"):
+                return
+            if _now() > deadline:
+                raise _told(ErrorCode.PRECONDITION_FAILED, "its screen does not hold still; Enter was not pressed")
+            sight = await self.look(record)
+
+    async def _taken(self, record: Record, whole: str) -> str:
+        """Whether what was submitted has left the prompt."""
+        deadline = _now() + _PATIENCE
+        while True:
+            sight = await self.look(record)
+            seen = sight.seen
+            is_prompt = seen.composer != "none"
+            if not record.runtime.has_agent or seen.is_overlay:
+                # A shell shows what it likes; and a command may have opened a menu.
+                return DELIVERED
+            if is_prompt and not self._holds(record, sight, whole):
+                return DELIVERED
+            if not is_prompt and _is_shown(whole, sight.text):
+                return DELIVERED
+            if _now() > deadline:
+                if is_prompt:
+                    raise _told(ErrorCode.DELIVERY_UNCERTAIN, "Enter was pressed, and the text is still in its prompt")
+                raise _told(ErrorCode.DELIVERY_UNCERTAIN, "Enter was pressed, and its prompt is gone", UNCERTAIN)
+            await asyncio.sleep(_LOOK_EVERY)
+
+    async def _run(self, record: Record, errand: dict[str, Any]) -> bool:
+        return (await self._reach.run(record.runtime.target_id, errand, Did)).is_done
+
+    def _holds(self, record: Record, sight: Sight, whole: str) -> bool:
+        if not record.runtime.has_agent:
+            return True
+        return self._sheet(record).holds(sight.seen.draft, sight.footing.mode, whole)
+
+    def _sheet(self, record: Record) -> TypingSheet:
+        return self._registry.sheet(record.runtime.agent_type).typing if record.runtime.has_agent else _PLAIN
+
+    def _footing(self, agent_type: str, glanced: Glanced) -> Footing:
+        glance = Glance(glanced.text, glanced.title, glanced.command, is_alive=True)
+        if self._registry.knows(agent_type):
+            footing = self._registry.footing(agent_type, glance)
+            if footing is None:
+                raise AgtmuxError(ErrorCode.UNSUPPORTED, f"the adapter of {agent_type} does not know how to type")
+            return footing
+        # Nobody that is known: but whatever looks like anybody's dialog is one.
+        found = (self._registry.footing(each, glance) for each in self._registry.agent_types)
+        dialogs = (footing for footing in found if footing is not None and footing.reading.seen.state in WAITING)
+        return next(dialogs, None) or Footing(self._registry.nothing_known())
+
+
+def check_no_dialog(record: Record, seen: Seen) -> None:
+    """Raises if a key would answer something."""
+    if _has_dialog(record, seen):
+        asked = seen.asked.summary if seen.asked is not None else ""
+        about = f" ({asked})" if asked else ""
+        raise AgtmuxError(
+            ErrorCode.DIALOG_OPEN, f"it asks something{about}, and what is typed would answer it; answer that first"
+        )
+
+
+def _has_dialog(record: Record, seen: Seen) -> bool:
+    return seen.state in WAITING or record.row.state in WAITING
+
+
+def _told(code: ErrorCode, message: str, result_code: str = TYPED_NOT_SUBMITTED) -> AgtmuxError:
+    return AgtmuxError(code, message, {"result_code": result_code})
+
+
+def _is_shown(text: str, screen: str) -> bool:
+    """Whether the beginning of a text is to be seen."""
+    begin = "".join(text.split())[:40]
+    return begin in "".join(screen.split())
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

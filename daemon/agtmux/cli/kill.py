@@ -1,0 +1,63 @@
+"""`agtmux kill <ref>`: interrupt an agent, or end it."""
+
+from __future__ import annotations
+
+import uuid
+from argparse import ArgumentParser, Namespace
+
+from agtmux.cli.options import add_common, add_conditions, client, conditions, confirmed, print_json
+from agtmux.cli.refs import full_ref
+from agtmux.client import with_query
+from agtmux.domain.errors import AgtmuxError, ErrorCode
+from agtmux.domain.legible import legible
+
+# `typing` costs every command four milliseconds and is needed by nobody at run time.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def configure(parser: ArgumentParser) -> None:
+    parser.description = (
+        "Presses Ctrl-C in the agent's pane, or sends its process a signal. Asks before it does. A key is refused while"
+        " the agent asks something: deny that, or send a signal."
+    )
+    parser.add_argument("ref", help="a pane as `agtmux list panes` shows it, a ref, or %%N where one pane has it")
+    parser.add_argument("--mode", choices=["key", "signal"], default="key", help="how (key)")
+    parser.add_argument(
+        "--signal", choices=["INT", "TERM", "KILL"], default="INT", help="which (INT); a key is always INT"
+    )
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    add_conditions(parser)
+    add_common(parser)
+
+
+def run(options: Namespace) -> int:
+    if options.mode == "key" and options.signal != "INT":
+        raise AgtmuxError(ErrorCode.USAGE, f"a key can only interrupt; {options.signal} needs --mode signal")
+    daemon = client(options, time_limit=15.0)
+    ref = full_ref(daemon, options.ref)
+    guards = conditions(options)
+    if not options.yes:
+        # What was shown is what is meant, whatever happens while one thinks.
+        item = daemon.get(with_query("/v1/explain", {"ref": ref}))["item"]
+        if not confirmed(legible(_question(item, options))):
+            raise AgtmuxError(ErrorCode.USAGE, "nothing was done; say yes, or give --yes")
+        guards.setdefault("if_runtime", item["runtime_id"])
+    asked = {"request_ref": uuid.uuid4().hex, "ref": ref, "actor": "cli", "mode": options.mode}
+    answer = daemon.post("/v1/actions/kill", {**asked, "signal": options.signal, **guards})
+    if options.json:
+        print_json(answer)
+    elif options.mode == "key":
+        print("interrupted: Ctrl-C was pressed")
+    elif answer["about"].get("has_ended"):
+        print(f"ended by SIG{options.signal}")
+    else:
+        print(f"SIG{options.signal} was sent, and it still runs")
+    return 0
+
+
+def _question(item: dict[str, Any], options: Namespace) -> str:
+    who = "the shell" if item["agent_type"] == "none" else item["agent_type"]
+    what = "Press Ctrl-C in" if options.mode == "key" else f"Send SIG{options.signal} to {who} in"
+    return f"{what} {item['ref'].removeprefix('pane:')} ({item['agent_type']}, {item['state']})?"
