@@ -17,8 +17,7 @@ KEY: Final = re.compile(
     r"(?:[CMS]-){0,3}(?:[!-~]|Enter|Escape|Tab|BTab|Space|BSpace|DC|IC|Up|Down|Left|Right|Home|End|PageUp|PageDown|PgUp"
     r"|PgDn|PPage|NPage|F(?:[1-9]|1[0-2]))"
 )
-# What a command of tmux's would take for its end or its own, if it stood for itself.
-_QUOTED: Final = re.compile(r"[^A-Za-z0-9-]")
+_TRIES: Final = 20
 
 
 def send(typist: Typist) -> Kind:
@@ -49,12 +48,9 @@ async def press_key(typist: Typist, record: Record, key: str, still_there: Still
             raise AgtmuxError(
                 ErrorCode.PRECONDITION_FAILED, "its screen shows nothing that is known; look at it and try again"
             )
-        if await typist.press(record, sight, _QUOTED.sub(lambda sign: "\\" + sign.group(), key)):
+        if await typist.press(record, sight, key):
             return
     raise AgtmuxError(ErrorCode.PRECONDITION_FAILED, "its screen does not hold still; no key was pressed")
-
-
-_TRIES: Final = 20
 
 
 def _checked(text: str | None) -> str:

@@ -65,7 +65,9 @@ def glance(tmux_socket: str, who: Inhabited, agent: tuple[int, float] | None, li
 
 def press(tmux_socket: str, who: Inhabited, front: Front, lines: list[tuple[int, str]], key: str, limit: float) -> bool:
     """Whether the key was pressed; it was not if those lines are there no more."""
-    return _if_unchanged(tmux_socket, who, front, lines, "send-keys -t %s -- %s" % (who.pane_id, key), limit)
+    # Within single quotes nothing has a meaning to tmux but the quote itself.
+    quoted = '"%s"' % key if "'" in key else "'%s'" % key
+    return _if_unchanged(tmux_socket, who, front, lines, "send-keys -t %s -- %s" % (who.pane_id, quoted), limit)
 
 
 def paste(

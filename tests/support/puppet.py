@@ -1,0 +1,141 @@
+"""An agent on strings: draws a prompt and dialogs as a real one does, and writes down every byte it is given.
+
+    bash -c 'exec -a claude python puppet.py NAME FOLDER'
+
+Told what to do by datagrams to FOLDER/NAME.sock: `ask ID TEXT` opens a dialog, `busy` and `idle` change what it does,
+`draft TEXT` types for the user, `answer` has the user answer the dialog, `exit` ends it. What it was given goes to
+FOLDER/NAME.log, a line of JSON each: the keys and pastes, and what was open when they came.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import socket
+import sys
+import termios
+import time
+import tty
+from pathlib import Path
+
+RULE = "─" * 78
+PASTE, PASTED = b"\x1b[200~", b"\x1b[201~"
+
+
+class Puppet:
+    def __init__(self, name: str, folder: str) -> None:
+        self.name = name
+        self.log = Path(folder, name + ".log")
+        self.strings = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.strings.bind(str(Path(folder, name + ".sock")))
+        self.draft = ""
+        self.sent: list[str] = []
+        self.dialog: tuple[str, str] | None = None
+        self.is_busy = False
+        self.beats = 0
+        self.buffer = b""
+
+    def run(self) -> None:
+        before = termios.tcgetattr(0)
+        tty.setraw(0)
+        sys.stdout.write("\x1b[?2004h\x1b[?25l")
+        self.draw()
+        self.note("began", "")
+        try:
+            while True:
+                # A spinner turns while it is busy.
+                ready, _, _ = select.select([0, self.strings], [], [], 0.1 if self.is_busy else None)
+                self.beats += 1
+                # Keys first, as they came first.
+                if 0 in ready:
+                    self.take(os.read(0, 65_536))
+                if self.strings in ready and not self.obey(self.strings.recv(65_536).decode()):
+                    break
+                self.draw()
+        finally:
+            termios.tcsetattr(0, termios.TCSADRAIN, before)
+            sys.stdout.write("\x1b[?2004l\x1b[?25h\x1b[2J\x1b[H")
+            sys.stdout.flush()
+
+    def obey(self, order: str) -> bool:
+        word, _, rest = order.partition(" ")
+        if word == "ask":
+            dialog_id, _, text = rest.partition(" ")
+            # What was typed before it opened was not typed at it.
+            while select.select([0], [], [], 0)[0]:
+                self.take(os.read(0, 65_536))
+            self.dialog = (dialog_id, text)
+        elif word == "answer":
+            self.dialog, self.is_busy = None, True
+        elif word == "draft":
+            self.draft = rest
+        elif word in ("busy", "idle"):
+            self.is_busy = word == "busy"
+        elif word == "exit":
+            return False
+        self.note("obeyed", order)
+        return True
+
+    def note(self, what: str, data: str) -> None:
+        open_dialog = None if self.dialog is None else self.dialog[0]
+        line = {"t": time.monotonic(), "who": self.name, "dialog": open_dialog, "what": what, "data": data}
+        with self.log.open("a", encoding="utf-8") as log:
+            log.write(json.dumps(line) + "\n")
+
+    def take(self, data: bytes) -> None:
+        if not data:
+            raise SystemExit
+        self.buffer += data
+        while self.buffer:
+            if self.buffer.startswith(PASTE):
+                if PASTED not in self.buffer:
+                    return
+                text, _, self.buffer = self.buffer[len(PASTE) :].partition(PASTED)
+                self.note("paste", text.decode("utf-8", "replace"))
+                if self.dialog is None:
+                    self.draft += text.decode("utf-8", "replace").replace("\r", "\n")
+                continue
+            if PASTE.startswith(self.buffer[: len(PASTE)]) and len(self.buffer) > 1:
+                return
+            key, self.buffer = self.buffer[:1], self.buffer[1:]
+            self.press(key)
+
+    def press(self, key: bytes) -> None:
+        self.note("key", key.decode("latin-1"))
+        if self.dialog is not None:
+            if key in (b"1", b"\r", b"2", b"\x1b"):
+                self.is_busy = key != b"\x1b"
+                self.dialog = None
+            return
+        if key == b"\r":
+            self.note("submit", self.draft)
+            self.sent.append(self.draft)
+            self.draft, self.is_busy = "", True
+        elif key == b"\x15":
+            self.draft = ""
+        elif key == b"\x1b":
+            self.is_busy = False
+        elif key >= b" ":
+            self.draft += key.decode("latin-1")
+
+    def draw(self) -> None:
+        lines = ["", *(f"❯ {text.splitlines()[0][:60]}" for text in self.sent[-3:]), ""]
+        if self.dialog is not None:
+            lines += [RULE, " Bash command", "", f"   {self.dialog[1]}", "   Make a label", ""]
+            lines += [" Do you want to proceed?", " ❯ 1. Yes", "   2. Yes, and don't ask again for touch commands"]
+            lines += ["   3. No, and tell Claude what to do differently (esc)", "", " Esc to cancel"]
+        else:
+            if self.is_busy:
+                lines += [f"{'·✢✳✶✻✽'[self.beats % 6]} Printing… ({self.beats}s · esc to interrupt)", ""]
+            shown = self.draft.expandtabs(4).split("\n")
+            if len(shown) > 4:
+                shown = [f"[Pasted text #1 +{len(shown) - 1} lines]"]
+            lines += [RULE, f"❯ {shown[0]}", *(f"  {line}" for line in shown[1:]), RULE, "  ? for shortcuts"]
+        # In one piece, so that nobody sees half of it.
+        sys.stdout.write("\x1b[?2026h\x1b[H" + "".join(f"{line}\x1b[K\r\n" for line in lines) + "\x1b[J\x1b[?2026l")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    Puppet(*sys.argv[1:3]).run()

@@ -1,0 +1,62 @@
+"""Puppets in a home's panes: started, told what to do, and asked what they were given."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+from support.home import Home, wait_until
+
+PROGRAM = Path(__file__).with_name("puppet.py")
+
+
+class Puppet:
+    """One, in a pane of its own or typed into a shell."""
+
+    def __init__(self, home: Home, name: str, *, in_shell: bool = False, width: int = 80) -> None:
+        self.home = home
+        self.name = name
+        command = f"exec -a claude {sys.executable} {PROGRAM} {name} {home.folder}"
+        if in_shell:
+            self.pane = home.pane(agent=None, command="bash --norc")
+            home.tmux("send-keys", "-t", self.pane, f"({command})", "Enter")
+        else:
+            self.pane = home.pane(agent=None, command=f"bash -c '{command}'")
+        wait_until(lambda: any(line["what"] == "began" for line in self.log()), f"the puppet {name}")
+
+    def tell(self, order: str) -> None:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as strings:
+            strings.sendto(order.encode(), str(self.home.folder / f"{self.name}.sock"))
+
+    def log(self) -> list[dict[str, Any]]:
+        try:
+            return [json.loads(line) for line in (self.home.folder / f"{self.name}.log").read_text().splitlines()]
+        except FileNotFoundError:
+            return []
+
+    def given(self) -> list[tuple[str, str]]:
+        """Keys and pastes, in order."""
+        return [(line["what"], line["data"]) for line in self.log() if line["what"] in ("key", "paste")]
+
+    def submitted(self) -> list[str]:
+        return [line["data"] for line in self.log() if line["what"] == "submit"]
+
+    def wait_for(self, state: str) -> dict[str, Any]:
+        """Its item, once it is shown in that state."""
+        wait_until(lambda: self.home.state_of(self.pane) == state, f"{state} of {self.name}")
+        return self.home.panes()[self.pane]
+
+    def ask(self, dialog_id: str, text: str) -> dict[str, Any]:
+        """Opens a dialog; returns once it is known."""
+        self.tell(f"ask {dialog_id} {text}")
+
+        def is_known() -> bool:
+            attention = self.home.panes()[self.pane]["attention"]
+            return attention is not None and text in attention["summary"] and attention["fingerprint"] is not None
+
+        self.wait_for("waiting_approval")
+        wait_until(is_known, f"the dialog {dialog_id}")
+        return self.home.panes()[self.pane]
