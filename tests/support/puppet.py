@@ -1,17 +1,23 @@
 """An agent on strings: draws a prompt and dialogs as a real one does, and writes down every byte it is given.
 
     bash -c 'exec -a claude python puppet.py NAME FOLDER'
+    bash -c 'exec -a shell python puppet.py NAME FOLDER shell'
 
 Told what to do by datagrams to FOLDER/NAME.sock: `ask ID TEXT` opens a dialog, `busy` and `idle` change what it does,
-`draft TEXT` types for the user, `answer` has the user answer the dialog, `exit` ends it. What it was given goes to
-FOLDER/NAME.log, a line of JSON each: the keys and pastes, and what was open when they came.
+`draft TEXT` types for the user, `answer` has the user answer the dialog, `reset` leaves an empty prompt, `exit` ends
+it. What it was given goes to FOLDER/NAME.log, a line of JSON each: the keys and pastes, and what was open when they
+came.
+
+As a `shell` it has the puppet run in its foreground, and what comes after that has ended goes to NAME-shell.log.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
+import signal
 import socket
 import sys
 import termios
@@ -41,7 +47,7 @@ class Puppet:
         tty.setraw(0)
         sys.stdout.write("\x1b[?2004h\x1b[?25l")
         self.draw()
-        self.note("began", "")
+        self.note("began", str(os.getpid()))
         try:
             while True:
                 # A spinner turns while it is busy.
@@ -70,6 +76,8 @@ class Puppet:
             self.dialog, self.is_busy = None, True
         elif word == "draft":
             self.draft = rest
+        elif word == "reset":
+            self.dialog, self.draft, self.is_busy = None, "", False
         elif word in ("busy", "idle"):
             self.is_busy = word == "busy"
         elif word == "exit":
@@ -137,5 +145,31 @@ class Puppet:
         sys.stdout.flush()
 
 
+def shell(name: str, folder: str) -> None:
+    """What a shell does with a program in its foreground, and then nothing but listen."""
+    signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+    child = os.fork()
+    if not child:
+        os.setpgid(0, 0)
+        os.tcsetpgrp(0, os.getpid())
+        # Python takes itself for whatever it is called.
+        os.execv("/proc/self/exe", ["claude", __file__, name, folder])
+    with contextlib.suppress(PermissionError):
+        # It may have done so itself by now.
+        os.setpgid(child, child)
+    os.waitpid(child, 0)
+    os.tcsetpgrp(0, os.getpgrp())
+    tty.setraw(0)
+    sys.stdout.write("\x1b[2J\x1b[Hdev@host$ ")
+    sys.stdout.flush()
+    listener = Puppet(name + "-shell", folder)
+    listener.note("began", str(os.getpid()))
+    while data := os.read(0, 65_536):
+        listener.note("key", data.decode("latin-1"))
+
+
 if __name__ == "__main__":
-    Puppet(*sys.argv[1:3]).run()
+    if sys.argv[3:] == ["shell"]:
+        shell(*sys.argv[1:3])
+    else:
+        Puppet(*sys.argv[1:3]).run()

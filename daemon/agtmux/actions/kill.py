@@ -48,7 +48,7 @@ async def _has_ended(reach: Reach, record: Record, who: dict[str, object]) -> bo
     deadline = asyncio.get_running_loop().time() + _PATIENCE
     while asyncio.get_running_loop().time() < deadline:
         try:
-            if not (await reach.run(record.runtime.target_id, {"do": "glance", **who}, Glanced)).is_alive:
+            if not (await reach.run(record.runtime.target_id, {"do": "glance", **who}, Glanced)).is_in_front:
                 return True
         except AgtmuxError as error:
             if error.code is ErrorCode.RUNTIME_STALE:

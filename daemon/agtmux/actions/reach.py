@@ -33,7 +33,16 @@ def agent_process(reach: Reach, record: Record) -> tuple[int, float] | None:
     """The process of that runtime and its start, as its target tells them; None where it is not known."""
     runtime = record.runtime
     pane = reach.pane(runtime.target_id, runtime.pane_id)
-    if pane is None or runtime.pid is None:
-        return None
-    found = (process for process in pane.foreground if process.pid == runtime.pid)
+    found = () if pane is None else (process for process in pane.foreground if process.pid == runtime.pid)
     return next(((process.pid, process.started) for process in found), None)
+
+
+def front_process(reach: Reach, record: Record) -> tuple[int, float] | None:
+    """Whose keys they are: the agent, or where there is none whatever was last seen in front, a shell or what runs in
+    it."""
+    if record.runtime.has_agent:
+        return agent_process(reach, record)
+    pane = reach.pane(record.runtime.target_id, record.runtime.pane_id)
+    if pane is None or not pane.foreground:
+        return None
+    return pane.foreground[-1].pid, pane.foreground[-1].started

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from agtmux.actions.guards import StillThere
 from agtmux.actions.ledger import DELIVERED, TYPED_NOT_SUBMITTED, UNCERTAIN
-from agtmux.actions.reach import Reach, agent_process, inhabited
+from agtmux.actions.reach import Reach, front_process, inhabited
 from agtmux.agents.contract import Footing, Glance
 from agtmux.agents.registry import Registry
 from agtmux.agents.screen.classify import Seen
@@ -34,6 +34,8 @@ WAITING: Final = frozenset({State.WAITING_APPROVAL, State.WAITING_INPUT})
 _PATIENCE: Final = 3.0
 _LOOK_EVERY: Final = 0.04
 _PLAIN: Final = TypingSheet()
+# The probe says so before anything is done.
+_SURELY_NOT_DONE: Final = frozenset({ErrorCode.RUNTIME_STALE, ErrorCode.PRECONDITION_FAILED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +76,11 @@ class Typist:
     async def look(self, record: Record) -> Sight:
         """What keys would meet; raises if they would not meet that agent at all."""
         runtime = record.runtime
-        who, agent = inhabited(self._reach, record), agent_process(self._reach, record)
-        if runtime.has_agent and agent is None:
+        who, front = inhabited(self._reach, record), front_process(self._reach, record)
+        if front is None:
             raise AgtmuxError(ErrorCode.RUNTIME_STALE, "its process is not in front in that pane; list the panes again")
-        glanced = await self._reach.run(runtime.target_id, {"do": "glance", **who, "agent": agent}, Glanced)
-        if not glanced.is_alive:
+        glanced = await self._reach.run(runtime.target_id, {"do": "glance", **who, "agent": front}, Glanced)
+        if not glanced.is_in_front:
             raise AgtmuxError(ErrorCode.RUNTIME_STALE, "something else has that pane's terminal; list the panes again")
         if glanced.hindrance:
             raise AgtmuxError(
@@ -86,7 +88,7 @@ class Typist:
                 f"{glanced.hindrance}, so what is typed would not reach it, or not it alone; leave that and try again",
             )
         footing = self._footing(runtime.agent_type, glanced)
-        errand = {**who, "agent": agent, "group": glanced.group, "command": glanced.command, "lines": footing.anchors}
+        errand = {**who, "agent": front, "group": glanced.group, "command": glanced.command, "lines": footing.anchors}
         return Sight(errand, footing, glanced.text)
 
     async def press(self, record: Record, sight: Sight, key: str) -> bool:
@@ -194,7 +196,13 @@ class Typist:
             await asyncio.sleep(_LOOK_EVERY)
 
     async def _run(self, record: Record, errand: dict[str, Any]) -> bool:
-        return (await self._reach.run(record.runtime.target_id, errand, Did)).is_done
+        """Whether it was done; raises if it was not, or with the result `uncertain` if nobody can tell."""
+        try:
+            return (await self._reach.run(record.runtime.target_id, errand, Did)).is_done
+        except AgtmuxError as error:
+            if error.code in _SURELY_NOT_DONE:
+                raise
+            raise _told(error.code, error.message, UNCERTAIN) from None
 
     def _holds(self, record: Record, sight: Sight, whole: str) -> bool:
         if not record.runtime.has_agent:

@@ -11,7 +11,7 @@ import os
 import re
 from collections import namedtuple
 
-from agtmux.probe import panes, processes
+from agtmux.probe import panes, processes, tmux
 from agtmux.probe.panes import Inhabited, MovedError
 
 # Who has the pane's terminal: the agent's process with its start, the foreground group, and the command as tmux names
@@ -52,14 +52,14 @@ def glance(tmux_socket: str, who: Inhabited, agent: tuple[int, float] | None, li
     group = processes.foreground_group(who.pid)
     first, _, text = panes.guarded(tmux_socket, who, look, mark, limit)[:_LONGEST_SCREEN].partition("\n")
     # None of the others can hold a tab, and neither can the title.
-    *hindrances, command, title = first.split("\t", 4)
+    *hindrances, command, title = _told(first, 5)
     return {
         "text": text,
         "title": title,
         "command": command,
         "group": group,
         "hindrance": _hindrance(hindrances),
-        "is_alive": agent is None or _is_in_front(who.pid, *agent),
+        "is_in_front": agent is None or _is_in_front(who.pid, *agent),
     }
 
 
@@ -111,7 +111,7 @@ def _if_unchanged(
     said = panes.ask(tmux_socket, words, limit)
     if said.startswith(mark):
         return True
-    server, pid, is_dead, *hindrances, command_now = said.rstrip("\n").split("\t", 6)
+    server, pid, is_dead, *hindrances, command_now = _told(said.rstrip("\n"), 7)
     if (server, pid) != (who.server, str(who.pid)) or is_dead == "1":
         raise MovedError("something else is in that pane by now")
     if command_now != front.command:
@@ -120,6 +120,14 @@ def _if_unchanged(
     if hindrance:
         raise HinderedError(hindrance)
     return False
+
+
+def _told(line: str, count: int) -> list[str]:
+    """What tmux tells in that many words; a server that ends in the middle of it tells less."""
+    words = line.split("\t", count - 1)
+    if len(words) != count:
+        raise tmux.TmuxError("tmux ended while it answered")
+    return words
 
 
 def _hindrance(flags: list[str]) -> str:
@@ -141,11 +149,12 @@ def _is_the_same(pid: int, started: float) -> bool:
 
 
 def _is_in_front(pane_pid: int, pid: int, started: float) -> bool:
-    """Whether it has the pane's terminal, or what has it was started by it."""
-    if not _is_the_same(pid, started):
-        return False
+    """Whether it has the pane's terminal itself. One that has lent it to an editor would not see a key."""
     agent, pane = processes.read_one(pid), processes.read_one(pane_pid)
-    if agent is not None and pane is not None and agent.tty == pane.tty and agent.pgid == pane.tpgid:
-        return True
+    if agent is None or pane is None or abs(agent.started - started) >= _SAME_START:
+        return False
+    if agent.tty == pane.tty:
+        return bool(agent.pgid == pane.tpgid)
+    # On a terminal of its own, as below sudo.
     family = processes.Family(processes.read_table())
     return any(process.pid == pid for process in family.foreground(pane_pid))

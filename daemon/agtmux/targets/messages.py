@@ -176,8 +176,8 @@ class Glanced(msgspec.Struct, frozen=True):
     group: int | None
     # Why tmux would not give a key to what runs there, or to more than that; empty if it would.
     hindrance: _Word
-    # Whether the agent has the terminal.
-    is_alive: bool
+    # Whether the process that is meant has the terminal.
+    is_in_front: bool
 
 
 class Did(msgspec.Struct, frozen=True):
