@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from agtmux import __version__, paths
 from agtmux.actions.answers import answer
+from agtmux.actions.attach import attach
 from agtmux.actions.decisions import Decisions, Form
 from agtmux.actions.desk import Desk
 from agtmux.actions.ledger import Ledger
@@ -91,6 +92,7 @@ class Service:
         self.ledger = Ledger(database)
         kinds = {
             "view-output": view_output(self.fleet),
+            "attach": attach(self.fleet, self.world),
             "approve": answer(self.decisions, self.world, allow=True),
             "deny": answer(self.decisions, self.world, allow=False),
         }

@@ -36,6 +36,7 @@ def test_the_walk_knows_every_route():
         *(
             "/v1/actions",
             "/v1/actions/approve",
+            "/v1/actions/attach",
             "/v1/actions/deny",
             "/v1/actions/view-output",
             "/v1/decisions/wait",
@@ -45,6 +46,7 @@ def test_the_walk_knows_every_route():
             "/v1/health",
             "/v1/hooks",
             "/v1/panes",
+            "/v1/preview",
             "/v1/sessions",
             "/v1/targets",
             "/v1/targets/{name}",

@@ -39,6 +39,18 @@ class OutputAsked(ActionAsked, forbid_unknown_fields=True, frozen=True, kw_only=
     lines: int = 200
 
 
+class AttachAsked(ActionAsked, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    # Of the caller's environment: which tmux server and which pane it is in.
+    tmux: Annotated[str, msgspec.Meta(max_length=4_096)] = ""
+    tmux_pane: Annotated[str, msgspec.Meta(pattern=r"\A(%[0-9]{1,18})?\Z")] = ""
+    # The terminal to move, as tmux calls it; without one, the one that shows the caller.
+    client: Annotated[str, msgspec.Meta(max_length=256)] = ""
+    # Also from within another tmux server.
+    nested: bool = False
+    # The command is only told.
+    only_print: bool = False
+
+
 class AnswerAsked(ActionAsked, forbid_unknown_fields=True, frozen=True, kw_only=True):
     reason: str = ""
 

@@ -14,7 +14,8 @@ from starlette.routing import BaseRoute, Route, Router
 from starlette.types import Receive, Scope, Send
 
 from agtmux import __version__
-from agtmux.api.actions import ActionAsked, AnswerAsked, OutputAsked, action_json, answer_json
+from agtmux.actions.output import preview
+from agtmux.api.actions import ActionAsked, AnswerAsked, AttachAsked, OutputAsked, action_json, answer_json
 from agtmux.api.protocol import PEER
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.events import Event
@@ -80,10 +81,12 @@ class App:
                 Route("/v1/hooks", _Endpoint(api.hooks), methods=["POST"]),
                 Route("/v1/actions", _Endpoint(api.actions), methods=["GET"]),
                 Route("/v1/actions/approve", _Endpoint(api.approve), methods=["POST"]),
+                Route("/v1/actions/attach", _Endpoint(api.attach), methods=["POST"]),
                 Route("/v1/actions/deny", _Endpoint(api.deny), methods=["POST"]),
                 Route("/v1/actions/view-output", _Endpoint(api.view_output), methods=["POST"]),
                 Route("/v1/health", _Endpoint(api.health), methods=["GET"]),
                 Route("/v1/panes", _Endpoint(api.panes), methods=["GET"]),
+                Route("/v1/preview", _Endpoint(api.preview), methods=["GET"]),
                 Route("/v1/windows", _Endpoint(api.windows), methods=["GET"]),
                 Route("/v1/sessions", _Endpoint(api.sessions), methods=["GET"]),
                 Route("/v1/targets", _Endpoint(api.targets), methods=["GET"]),
@@ -188,6 +191,18 @@ class _Api:
         asked = _decoded(await _body(request), OutputAsked)
         answer = await self._service.desk.act(asked.as_asked("view-output", self._service.world, lines=asked.lines))
         return _json(self._envelope(answer_json(answer)))
+
+    async def attach(self, request: Request) -> Response:
+        asked = _decoded(await _body(request), AttachAsked)
+        caller = {name: getattr(asked, name) for name in ("tmux", "tmux_pane", "client", "nested", "only_print")}
+        answer = await self._service.desk.act(asked.as_asked("attach", self._service.world, **caller))
+        return _json(self._envelope(answer_json(answer)))
+
+    async def preview(self, request: Request) -> Response:
+        """A look at a pane's last lines. It is no action, and nothing is written down."""
+        key = find_pane(self._service.world, parse_ref(request.query_params.get("ref", "")))
+        record, text = await preview(self._service.fleet, self._service.world, key)
+        return _json(self._envelope({"runtime_id": record.runtime.runtime_id, "output": text}))
 
     async def approve(self, request: Request) -> Response:
         asked = _decoded(await _body(request), ActionAsked)

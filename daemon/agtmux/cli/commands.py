@@ -72,6 +72,22 @@ COMMANDS: Final[dict[str, Command]] = {
         "agtmux explain host/work/@1/%3",
         _COMMON,
     ),
+    "attach": Command(
+        "agtmux.cli.attach",
+        "jump to a pane, here or on another machine",
+        "agtmux attach host/work/@1/%3",
+        (
+            *("--waiting", "--client", "--nested", "--print"),
+            *("--if-runtime", "--if-state", "--if-updated-within", "--force-stale"),
+            *_COMMON,
+        ),
+    ),
+    "pick": Command(
+        "agtmux.cli.pick",
+        "choose an agent from a list with a view of its screen, and jump to it",
+        "agtmux pick --needs-action",
+        (*_FILTERS, "--client", "--nested", "--print", "--no-start", "--help"),
+    ),
     "approve": Command(
         "agtmux.cli.approve",
         "say yes to what an agent asks, this once",

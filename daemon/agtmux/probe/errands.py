@@ -6,6 +6,7 @@
          {"do": "replace", "path", "data", "expected", "mode"} · {"do": "remove", "path", "expected", "folders"}
          {"do": "tmux_hooks", "action": "install", "uninstall" or "status"}
          {"do": "output", "server", "pane_id", "pid", "lines"}
+         {"do": "attach", "server", "pane_id", "pid", "session_name", "caller", "move"}
     out  {"done": {...}}, or {"declined": {"code", "message"}} where nothing was done
 
 All of them with an "id", and those in with a "limit" in seconds. Bytes are in base64, `expected` is the SHA-256 of what
@@ -21,7 +22,7 @@ import threading
 import time
 from typing import Any, Callable, Dict
 
-from agtmux.probe import files, panes, tmux, tmux_hooks
+from agtmux.probe import clients, files, panes, tmux, tmux_hooks
 from agtmux.probe.panes import Inhabited
 from agtmux.probe.processes import program_version
 
@@ -76,6 +77,8 @@ class Errands:
             self._answer(message, declined={"code": error.code, "message": str(error)[:1_000]})
         except panes.MovedError as error:
             self._answer(message, declined={"code": "E_RUNTIME_STALE", "message": str(error)[:1_000]})
+        except clients.NoClientError as error:
+            self._answer(message, declined={"code": "E_PRECONDITION_FAILED", "message": str(error)[:1_000]})
         except tmux.TmuxError as error:
             self._answer(message, declined={"code": "E_TARGET_UNREACHABLE", "message": str(error)[:1_000]})
         except Exception as error:
@@ -131,6 +134,12 @@ class Errands:
         who = Inhabited(message["server"], message["pane_id"], message["pid"])
         return {"text": panes.output(self._tmux_socket, who, message["lines"], _limit(message))}
 
+    def _attach(self, message: dict[str, Any]) -> dict[str, object]:
+        who = Inhabited(message["server"], message["pane_id"], message["pid"])
+        caller = None if message["caller"] is None else clients.Caller(**message["caller"])
+        session_name, move = message["session_name"], message["move"]
+        return clients.place(self._tmux_socket, who, session_name, caller, move, _limit(message))
+
 
 def _limit(message: dict[str, Any]) -> float:
     return min(float(message["limit"]), _LONGEST_ERRAND)
@@ -145,5 +154,6 @@ _ERRANDS: dict[str, Callable[[Errands, dict[str, Any]], dict[str, object]]] = {
     "remove": Errands._remove,
     "tmux_hooks": Errands._tmux_hooks,
     "output": Errands._output,
+    "attach": Errands._attach,
 }
 NAMES = frozenset(_ERRANDS)
