@@ -89,6 +89,7 @@ def _check_not_nested(parameters: Mapping[str, Any]) -> None:
             ErrorCode.PRECONDITION_FAILED,
             "that pane is in another tmux server than this terminal; --nested shows it within this one, and --print"
             " tells the command for a terminal outside",
+            {"would_nest": True},
         )
 
 
