@@ -21,8 +21,7 @@ class Terminal:
     ) -> None:
         self._keys, program = pty.openpty()
         self.tty = os.ttyname(program)
-        columns, rows = map(int, size.split("x"))
-        fcntl.ioctl(program, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        self.resize(size)
         self._written = bytearray()
         self.process = home.spawn(
             *command,
@@ -41,6 +40,15 @@ class Terminal:
     @property
     def text(self) -> str:
         return self._written.decode("utf-8", "replace")
+
+    @property
+    def mode(self) -> list[object]:
+        """How it treats keys."""
+        return list(termios.tcgetattr(self._keys))
+
+    def resize(self, size: str) -> None:
+        columns, rows = map(int, size.split("x"))
+        fcntl.ioctl(self._keys, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def type(self, keys: str) -> None:
         os.write(self._keys, keys.encode())

@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Final
 
-_SEQUENCE: Final = re.compile(rb"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|O[@-~])")
+_SEQUENCE: Final = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|O[@-~])")
 _NAMES: Final = {
     **{b"\x1b[A": "up", b"\x1bOA": "up", b"\x10": "up", b"\x1b[B": "down", b"\x1bOB": "down", b"\x0e": "down"},
     **{b"\x1b[5~": "page up", b"\x1b[6~": "page down"},
@@ -21,7 +21,7 @@ _NAMES: Final = {
 
 def is_unfinished(chunk: bytes) -> bool:
     """Whether the rest of a key may be on its way."""
-    return re.search(rb"\x1b(?:\[[0-9;?]*[ -/]*|O)?\Z", chunk) is not None or _cut_short(chunk) > 0
+    return re.search(rb"\x1b(?:\[[0-?]*[ -/]*|O)?\Z", chunk) is not None or _cut_short(chunk) > 0
 
 
 def read_keys(chunk: bytes) -> list[str]:
@@ -43,8 +43,8 @@ def read_keys(chunk: bytes) -> list[str]:
 
 
 def _length(first: int) -> int:
-    """Of a character in UTF-8."""
-    return 4 if first >= 0xF0 else 3 if first >= 0xE0 else 2 if first >= 0xC0 else 1
+    """Of a character in UTF-8; what begins none is one by itself."""
+    return 1 if first >= 0xF8 else 4 if first >= 0xF0 else 3 if first >= 0xE0 else 2 if first >= 0xC0 else 1
 
 
 def _cut_short(chunk: bytes) -> int:

@@ -188,7 +188,7 @@ class Model:
             action, item = self._asking
             asked = item["attention"]["summary"] if item["attention"] else "what it asks"
             # What it is about may be longer than there is room; what to press must not be cut off.
-            text = _NESTING if action == NEST else f"{action}? y/n  {asked}"
+            text = _NESTING if action == NEST else f"{action}? y/n: {asked}"
         return [paint(cut(line, width), "bold", colour) for line in wrap(text, width)[:_LONGEST_NOTE]]
 
     def _lines(self, width: int, colour: bool) -> list[str]:
