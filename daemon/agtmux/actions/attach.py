@@ -80,7 +80,8 @@ def _caller(fleet: Fleet, record: Record, parameters: Mapping[str, Any]) -> dict
     if is_here:
         session_id = f"${session}" if session.isdecimal() else ""
         return {"session_id": session_id, "pane_id": str(parameters.get("tmux_pane", "")), "client": client}
-    return {"session_id": "", "pane_id": "", "client": client} if client else None
+    # A terminal is named in the server that the caller is in, or else in the pane's.
+    return {"session_id": "", "pane_id": "", "client": client} if client and not socket_path else None
 
 
 def _check_not_nested(parameters: Mapping[str, Any]) -> None:

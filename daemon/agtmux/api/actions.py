@@ -43,7 +43,8 @@ class AttachAsked(ActionAsked, forbid_unknown_fields=True, frozen=True, kw_only=
     # Of the caller's environment: which tmux server and which pane it is in.
     tmux: Annotated[str, msgspec.Meta(max_length=4_096)] = ""
     tmux_pane: Annotated[str, msgspec.Meta(pattern=r"\A(%[0-9]{1,18})?\Z")] = ""
-    # The terminal to move, as tmux calls it; without one, the one that shows the caller.
+    # The terminal to move, as the tmux server there calls it, or the pane's if the caller is in none; without one, the
+    # terminal that shows the caller.
     client: Annotated[str, msgspec.Meta(max_length=256)] = ""
     # Also from within another tmux server.
     nested: bool = False

@@ -41,6 +41,11 @@ def add_how(parser: ArgumentParser) -> None:
     """What `pick` takes as well."""
     parser.add_argument("--client", metavar="TTY", default="", help="the terminal to move, as tmux list-clients has it")
     parser.add_argument("--nested", action="store_true", help="also from within another tmux server")
+    parser.add_argument(
+        "--new-window",
+        action="store_true",
+        help="from within tmux: what cannot be moved to opens in a window of its own",
+    )
 
 
 def run(options: Namespace) -> int:
@@ -51,31 +56,37 @@ def run(options: Namespace) -> int:
         asked |= {"ref": found["ref"], "if_runtime": found["runtime_id"]} | asked
     else:
         asked |= {"ref": full_ref(daemon, options.ref)}
-    answer = jump(daemon, asked, options.client, nested=options.nested, only_print=options.print)
+    answer = jump(daemon, asked, options, only_print=options.print)
     if options.json:
         print_json(answer)
-    elif answer["way"] == "command":
-        if not options.print:
-            become(answer["argv"])
+    elif options.print:
         import shlex
 
         print(shlex.join(answer["argv"]))
+    elif answer["way"] == "command":
+        become(answer, options)
     return 0
 
 
-def jump(
-    daemon: Client, asked: dict[str, Any], client_name: str, *, nested: bool = False, only_print: bool = False
-) -> dict[str, Any]:
+def jump(daemon: Client, asked: dict[str, Any], options: Namespace, *, only_print: bool = False) -> dict[str, Any]:
     """Ask for it, with what tmux has told this process of where it is."""
-    here = {"tmux": os.environ.get("TMUX", ""), "tmux_pane": os.environ.get("TMUX_PANE", ""), "client": client_name}
+    here = {"tmux": os.environ.get("TMUX", ""), "tmux_pane": os.environ.get("TMUX_PANE", ""), "client": options.client}
+    # A window of its own is no surprise, within whatever it is.
+    nested = options.nested or options.new_window
     how = {"request_ref": uuid.uuid4().hex, "actor": "cli", "nested": nested, "only_print": only_print}
     answer: dict[str, Any] = daemon.post("/v1/actions/attach", {**asked, **here, **how})
     return answer
 
 
-def become(argv: list[str]) -> None:
-    """Returns only by raising."""
-    if not is_terminal(sys.stdin):
+def become(answer: dict[str, Any], options: Namespace) -> None:
+    """The command that attaches, here or in a new window. Returns only by raising."""
+    argv: list[str] = answer["argv"]
+    # What $TMUX holds: the socket, the server's process, a session.
+    socket_path, _, session = ([*os.environ.get("TMUX", "").rsplit(",", 2), "", ""])[:3]
+    if options.new_window and socket_path:
+        where = ["-t", f"${session}:"] if session.isdecimal() else []
+        argv = ["tmux", "-S", socket_path, "new-window", *where, "-n", answer["target"], *argv]
+    elif not is_terminal(sys.stdin):
         raise AgtmuxError(ErrorCode.USAGE, "there is no terminal to attach; --print tells the command for one")
     sys.stdout.flush()
     try:

@@ -77,7 +77,7 @@ COMMANDS: Final[dict[str, Command]] = {
         "jump to a pane, here or on another machine",
         "agtmux attach host/work/@1/%3",
         (
-            *("--waiting", "--client", "--nested", "--print"),
+            *("--waiting", "--client", "--nested", "--new-window", "--print"),
             *("--if-runtime", "--if-state", "--if-updated-within", "--force-stale"),
             *_COMMON,
         ),
@@ -86,7 +86,7 @@ COMMANDS: Final[dict[str, Command]] = {
         "agtmux.cli.pick",
         "choose an agent from a list with a view of its screen, and jump to it",
         "agtmux pick --needs-action",
-        (*_FILTERS, "--client", "--nested", "--print", "--no-start", "--help"),
+        (*_FILTERS, "--client", "--nested", "--new-window", "--print", "--no-start", "--help"),
     ),
     "approve": Command(
         "agtmux.cli.approve",

@@ -38,10 +38,11 @@ _ANSWER_LIMIT: Final = 15.0
 class _Over(Exception):
     """It ends, with who was chosen."""
 
-    def __init__(self, item: dict[str, Any] | None = None, argv: list[str] | None = None) -> None:
+    def __init__(self, item: dict[str, Any] | None = None, answer: dict[str, Any] | None = None) -> None:
         super().__init__()
         self.item = item
-        self.argv = argv
+        # What came of the jump, if there was one.
+        self.answer = answer
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -70,8 +71,8 @@ def run(options: Namespace) -> int:
             over = _picked(daemon, path, keys, output, options)
     finally:
         os.close(keys)
-    if over.argv is not None:
-        become(over.argv)
+    if over.answer is not None and over.answer["way"] == "command":
+        become(over.answer, options)
     if options.print and over.item is not None:
         print(over.item["ref"])
     return 1 if options.print and over.item is None else 0
@@ -148,23 +149,24 @@ class _Screen:
         if wish == LEAVE or item is None:
             raise _Over
         if wish in (JUMP, NEST):
-            self._jump(item, nested=wish == NEST or self._options.nested)
+            self._options.nested |= wish == NEST
+            self._jump(item)
         else:
             self._answer(wish, item)
 
-    def _jump(self, item: dict[str, Any], *, nested: bool) -> None:
+    def _jump(self, item: dict[str, Any]) -> None:
         if self._options.print:
             raise _Over(item)
         asked = {"ref": f"runtime:{item['runtime_id']}", "if_runtime": item["runtime_id"]}
         try:
-            answer = jump(Client(start=False), asked, self._options.client, nested=nested)
+            answer = jump(Client(start=False), asked, self._options)
         except AgtmuxError as error:
             if error.details.get("would_nest"):
                 self._model.ask_to_nest(item)
             else:
                 self._model.note = error.message
             return
-        raise _Over(item, answer.get("argv"))
+        raise _Over(item, answer)
 
     def _answer(self, action: str, item: dict[str, Any]) -> None:
         asked = {
