@@ -57,7 +57,13 @@ def attach(fleet: Fleet, world: World) -> Kind:
         # It is on its way to somebody who will run it.
         still_there()
         about = {"is_printed": True} if only_print else {}
-        return _told(COMMAND, {"argv": _argv(target, placed, Inhabited(**who))}, **about)
+        here = Inhabited(**who)
+        words = (
+            attach_words(here, placed.session_id, placed.window_id)
+            if caller is None
+            else switch_words(here, placed.session_id, placed.window_id, placed.client)
+        )
+        return _told(COMMAND, {"argv": _argv(target, placed, words)}, **about)
 
     return Kind(carry_out, needs_state=False)
 
@@ -94,12 +100,7 @@ def _check_not_nested(parameters: Mapping[str, Any]) -> None:
         )
 
 
-def _argv(target: Target, placed: Placed, who: Inhabited) -> list[str]:
-    words = (
-        switch_words(who, placed.session_id, placed.window_id, placed.client)
-        if placed.client
-        else attach_words(who, placed.session_id, placed.window_id)
-    )
+def _argv(target: Target, placed: Placed, words: list[str]) -> list[str]:
     # Never starts a server. The socket by its path: whoever runs this may have another TMUX_TMPDIR.
     command = [placed.tmux, "-u", "-N", "-S", placed.socket, *words]
     if target.kind is TargetKind.LOCAL:
