@@ -87,6 +87,8 @@ def test_in_a_popup_it_moves_the_terminal_below(home: Home) -> None:
         settings = [word for name in names for word in ("-e", f"{name}={home.env[name]}")]
         popup = home.spawn("tmux", "display-popup", "-c", mine, *settings, "-E", f"{COMMANDS}/agtmux pick")
         wait_until(lambda: "⏎ jump" in opened[0].text, "the list")
+        # There is no shell behind it that could bring it back.
+        opened[0].type("\x1a")
         opened[0].type("\r")
         wait_until(lambda: clients(home)[mine] == agent, "the jump")
         assert popup.wait(20) == 0

@@ -84,7 +84,8 @@ def become(answer: dict[str, Any], options: Namespace) -> None:
     # What $TMUX holds: the socket, the server's process, a session.
     socket_path, _, session = ([*os.environ.get("TMUX", "").rsplit(",", 2), "", ""])[:3]
     if options.new_window and socket_path:
-        where = ["-t", f"${session}:"] if session.isdecimal() else []
+        # Of a pane tmux knows better where it is by now; a popup has none.
+        where = ["-t", f"${session}:"] if session.isdecimal() and not os.environ.get("TMUX_PANE") else []
         argv = ["tmux", "-S", socket_path, "new-window", *where, "-n", answer["target"], *argv]
     elif not is_terminal(sys.stdin):
         raise AgtmuxError(ErrorCode.USAGE, "there is no terminal to attach; --print tells the command for one")

@@ -132,7 +132,11 @@ class _Screen:
                 return
 
     def _hear(self) -> None:
-        chunk = os.read(self._keys, 1024)
+        try:
+            chunk = os.read(self._keys, 1024)
+        except OSError:
+            # The terminal is gone.
+            raise _Over from None
         while chunk and is_unfinished(chunk) and select.select([self._keys], [], [], _REST_OF_KEY)[0]:
             chunk += os.read(self._keys, 1024)
         for key in read_keys(chunk):

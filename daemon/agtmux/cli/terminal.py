@@ -39,6 +39,9 @@ def own_screen(terminal: int, output: TextIO) -> Generator[int, None, None]:
 
     def rest(*_: object) -> None:
         """Ctrl-Z: the shell gets its screen back, and we get ours when we are continued."""
+        if os.getpgrp() == os.getsid(0):
+            # There is no shell that could do that: a popup would stand still for ever.
+            return
         leave()
         os.kill(os.getpid(), signal.SIGSTOP)
         enter()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable
-from pathlib import Path
 
 from support.home import COMMANDS, Home, wait_until
 from support.sshd import Sshd
@@ -20,7 +20,7 @@ def with_ssh(home: Home) -> dict[str, str]:
     programs = home.folder / "bin"
     programs.mkdir(exist_ok=True)
     program = programs / "ssh"
-    program.write_text(f'#!/bin/sh\nexec {Path("/usr/bin/ssh")} -F {home.folder}/.ssh/config "$@"\n')
+    program.write_text(f'#!/bin/sh\nexec {shutil.which("ssh")} -F {home.folder}/.ssh/config "$@"\n')
     program.chmod(0o755)
     return {"PATH": f"{programs}:{os.environ['PATH']}"}
 
