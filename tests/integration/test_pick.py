@@ -74,6 +74,8 @@ def test_enter_attaches_the_terminal_to_who_was_chosen(home: Home, pick: Pick) -
     wait_until(lambda: clients(home).get(terminal.tty) == panes[1], "the client")
     home.tmux("detach-client", "-t", terminal.tty)
     assert terminal.ended() == 0
+    [action] = json.loads(home.run("log", "actions", "--json").stdout)["items"]
+    assert (action["action_type"], action["about"]["actor"], action["about"]["way"]) == ("attach", "pick", "command")
 
 
 def test_in_a_popup_it_moves_the_terminal_below(home: Home) -> None:

@@ -73,8 +73,8 @@ def jump(daemon: Client, asked: dict[str, Any], options: Namespace, *, only_prin
     here = {"tmux": os.environ.get("TMUX", ""), "tmux_pane": os.environ.get("TMUX_PANE", ""), "client": options.client}
     # A window of its own is no surprise, within whatever it is.
     nested = options.nested or options.new_window
-    how = {"request_ref": uuid.uuid4().hex, "actor": "cli", "nested": nested, "only_print": only_print}
-    answer: dict[str, Any] = daemon.post("/v1/actions/attach", {**asked, **here, **how})
+    how = {"request_ref": uuid.uuid4().hex, "nested": nested, "only_print": only_print}
+    answer: dict[str, Any] = daemon.post("/v1/actions/attach", {"actor": "cli", **asked, **here, **how})
     return answer
 
 

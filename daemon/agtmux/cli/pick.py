@@ -161,7 +161,7 @@ class _Screen:
     def _jump(self, item: dict[str, Any]) -> None:
         if self._options.print:
             raise _Over(item)
-        asked = {"ref": f"runtime:{item['runtime_id']}", "if_runtime": item["runtime_id"]}
+        asked = {"ref": f"runtime:{item['runtime_id']}", "if_runtime": item["runtime_id"], "actor": "pick"}
         try:
             answer = jump(Client(start=False), asked, self._options)
         except AgtmuxError as error:
