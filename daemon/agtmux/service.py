@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from agtmux import __version__, paths
 from agtmux.actions.answers import answer
+from agtmux.actions.attach import attach
 from agtmux.actions.decisions import Decisions, Form
 from agtmux.actions.desk import Desk
 from agtmux.actions.kill import kill
@@ -95,6 +96,7 @@ class Service:
         typist = Typist(self.fleet, self.registry)
         kinds = {
             "view-output": view_output(self.fleet),
+            "attach": attach(self.fleet, self.world),
             "send": send(typist),
             "kill": kill(typist, self.fleet),
             "approve": answer(self.decisions, self.world, typist, allow=True),

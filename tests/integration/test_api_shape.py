@@ -10,6 +10,7 @@ from agtmux.api.app import build_app
 from agtmux.service import Service
 from support.home import Home, event, shared_home, wait_until
 
+ABOUT_A_PANE = ("/v1/explain", "/v1/preview")
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
 ROUTES = [route for route in build_app(cast(Service, None)).routes if isinstance(route, Route)]
 PATHS = sorted({route.path for route in ROUTES})
@@ -36,6 +37,7 @@ def test_the_walk_knows_every_route():
         *(
             "/v1/actions",
             "/v1/actions/approve",
+            "/v1/actions/attach",
             "/v1/actions/deny",
             "/v1/actions/view-output",
             "/v1/decisions/wait",
@@ -45,6 +47,7 @@ def test_the_walk_knows_every_route():
             "/v1/health",
             "/v1/hooks",
             "/v1/panes",
+            "/v1/preview",
             "/v1/sessions",
             "/v1/targets",
             "/v1/targets/{name}",
@@ -111,8 +114,8 @@ def test_every_route_that_takes_a_body_refuses_a_bad_one_in_the_one_shape(home: 
 def test_a_body_where_none_belongs_does_no_harm(home: Home):
     for path in PATHS:
         if "GET" in allowed(path) and path != "/v1/watch":
-            # One of them wants to know which pane.
-            wanted = 400 if path == "/v1/explain" else 200
+            # Two of them want to know which pane.
+            wanted = 400 if path in ABOUT_A_PANE else 200
             assert home.ask("GET", path, b"x" * 1_000).status == wanted
     assert home.ask("DELETE", "/v1/targets/nobody", b"[" * 1_000).error["code"] == "E_TARGET_NOT_FOUND"
 
@@ -141,7 +144,7 @@ def test_a_head_request_ends(home: Home):
     for path in PATHS:
         if "GET" in allowed(path):
             with home.connect() as connection:
-                assert connection.ask("HEAD", path).status == (400 if path == "/v1/explain" else 200)
+                assert connection.ask("HEAD", path).status == (400 if path in ABOUT_A_PANE else 200)
                 # Whoever asks for the head alone is done with it; the connection is free for the next.
                 assert connection.ask("GET", "/v1/health").status == 200, path
 

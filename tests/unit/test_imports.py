@@ -90,6 +90,8 @@ MAY_IMPORT_MODULE: dict[str, str] = {
     "hook": "agtmux.domain.redact",
     # the careful part of changing people's files, which runs on other machines too
     "agents": "agtmux.probe.files",
+    # the words that a probe says to tmux, where they are handed to a terminal instead
+    "actions": "agtmux.probe.clients",
 }
 
 # Imports that may only stand inside a function, so that the other commands do not pay for them.

@@ -196,6 +196,7 @@ def _digest(asked: Asked) -> str:
         *asked.key,
         conditions.if_runtime,
         conditions.if_state,
+        conditions.if_state_version,
         conditions.if_updated_within,
         conditions.force_stale,
         dict(asked.parameters),

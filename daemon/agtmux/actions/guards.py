@@ -25,6 +25,8 @@ class Conditions:
 
     if_runtime: str | None = None
     if_state: State | None = None
+    # As the caller last saw it: nothing about its state has changed since.
+    if_state_version: int | None = None
     # Microseconds.
     if_updated_within: int | None = None
     force_stale: bool = False
@@ -66,6 +68,9 @@ def check_conditions(record: Record, conditions: Conditions, now: Timestamp) -> 
         )
     if conditions.if_state is not None and conditions.if_state is not row.state:
         raise _moved(f"it is {row.state} and not {conditions.if_state}", conditions.if_state, row.state)
+    version = conditions.if_state_version
+    if version is not None and version != row.state_version:
+        raise _moved(f"it is {row.state} now, and something has changed since you looked", version, row.state_version)
     within = conditions.if_updated_within
     if within is not None and now - row.updated_at > within:
         age = (now - row.updated_at) // SECOND

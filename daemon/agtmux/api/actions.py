@@ -24,6 +24,7 @@ class ActionAsked(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_on
     ref: str
     if_runtime: str | None = None
     if_state: State | None = None
+    if_state_version: int | None = None
     if_updated_within: Annotated[str, msgspec.Meta(max_length=32)] | None = None
     force_stale: bool = False
     actor: Annotated[str, msgspec.Meta(max_length=64)] = ""
@@ -32,7 +33,7 @@ class ActionAsked(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_on
         own = (name for name in self.__struct_fields__ if name not in ActionAsked.__struct_fields__)
         parameters = {name: getattr(self, name) for name in own}
         within = None if self.if_updated_within is None else parse_duration(self.if_updated_within)
-        conditions = Conditions(self.if_runtime, self.if_state, within, self.force_stale)
+        conditions = Conditions(self.if_runtime, self.if_state, self.if_state_version, within, self.force_stale)
         key = find_pane(world, parse_ref(self.ref))
         return Asked(action_type, self.request_ref, key, conditions, parameters, self.actor)
 
@@ -60,6 +61,19 @@ class OutputAsked(ActionAsked, forbid_unknown_fields=True, frozen=True, kw_only=
     lines: int = 200
 
 
+class AttachAsked(ActionAsked, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    # Of the caller's environment: which tmux server and which pane it is in.
+    tmux: Annotated[str, msgspec.Meta(max_length=4_096)] = ""
+    tmux_pane: Annotated[str, msgspec.Meta(pattern=r"\A(%[0-9]{1,18})?\Z")] = ""
+    # The terminal to move, as the tmux server there calls it, or the pane's if the caller is in none; without one, the
+    # terminal that shows the caller.
+    client: Annotated[str, msgspec.Meta(max_length=256)] = ""
+    # Also from within another tmux server.
+    nested: bool = False
+    # The command is only told.
+    only_print: bool = False
+
+
 class AnswerAsked(ActionAsked, forbid_unknown_fields=True, frozen=True, kw_only=True):
     # The fingerprint of the dialog that is meant, as a listing tells it.
     if_dialog: Annotated[str, msgspec.Meta(max_length=64)] | None = None
@@ -70,6 +84,7 @@ class DenyAsked(AnswerAsked, forbid_unknown_fields=True, frozen=True, kw_only=Tr
 
 
 ACTIONS: Final[dict[str, type[ActionAsked]]] = {
+    "attach": AttachAsked,
     "send": SendAsked,
     "view-output": OutputAsked,
     "kill": KillAsked,

@@ -14,6 +14,7 @@ from starlette.routing import BaseRoute, Route, Router
 from starlette.types import Receive, Scope, Send
 
 from agtmux import __version__
+from agtmux.actions.output import preview
 from agtmux.api.actions import ACTIONS, action_json, answer_json
 from agtmux.api.protocol import PEER
 from agtmux.domain.errors import AgtmuxError, ErrorCode
@@ -84,6 +85,7 @@ class App:
                 Route("/v1/actions/{action}", _Endpoint(api.act), methods=["POST"]),
                 Route("/v1/health", _Endpoint(api.health), methods=["GET"]),
                 Route("/v1/panes", _Endpoint(api.panes), methods=["GET"]),
+                Route("/v1/preview", _Endpoint(api.preview), methods=["GET"]),
                 Route("/v1/windows", _Endpoint(api.windows), methods=["GET"]),
                 Route("/v1/sessions", _Endpoint(api.sessions), methods=["GET"]),
                 Route("/v1/targets", _Endpoint(api.targets), methods=["GET"]),
@@ -192,6 +194,12 @@ class _Api:
         asked = _decoded(await _body(request, MAX_ACTION_BYTES), kind)
         answer = await self._service.desk.act(asked.as_asked(action_type, self._service.world))
         return _json(self._envelope(answer_json(answer)))
+
+    async def preview(self, request: Request) -> Response:
+        """A look at a pane's last lines. It is no action, and nothing is written down."""
+        key = find_pane(self._service.world, parse_ref(request.query_params.get("ref", "")))
+        record, text = await preview(self._service.fleet, self._service.world, key)
+        return _json(self._envelope({"runtime_id": record.runtime.runtime_id, "output": text}))
 
     async def actions(self, request: Request) -> Response:
         limit = request.query_params.get("limit", "50")

@@ -85,6 +85,18 @@ COMMANDS: Final[dict[str, Command]] = {
         "agtmux kill pane:host/work/@1/%3 --mode signal --signal TERM",
         ("--mode", "--signal", "--yes", *_GUARDS, *_COMMON),
     ),
+    "attach": Command(
+        "agtmux.cli.attach",
+        "jump to a pane, here or on another machine",
+        "agtmux attach host/work/@1/%3",
+        ("--waiting", "--client", "--nested", "--new-window", "--print", *_GUARDS, *_COMMON),
+    ),
+    "pick": Command(
+        "agtmux.cli.pick",
+        "choose an agent from a list with a view of its screen, and jump to it",
+        "agtmux pick --needs-action",
+        (*_FILTERS, "--client", "--nested", "--new-window", "--print", "--no-start", "--help"),
+    ),
     "approve": Command(
         "agtmux.cli.approve",
         "say yes to what an agent asks, this once",

@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 import os
 import select
-import signal
 import sys
 import time
-from contextlib import contextmanager, suppress
 
 from agtmux.cli.table import cut, terminal_width, wants_colour
+from agtmux.cli.terminal import own_screen
 from agtmux.cli.view import View
 from agtmux.client import Client
 
 # `typing` costs every command four milliseconds and is needed by nobody at run time.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Generator
     from typing import Final
 
 _TICK: Final = 1.0
@@ -34,7 +32,7 @@ def show_live(client: Client, path: str = "/v1/watch") -> int:
     """Until q, Ctrl-C or the end of the daemon."""
     view = View()
     try:
-        with _own_screen() as woken:
+        with own_screen(sys.stdin.fileno(), sys.stdout) as woken:
             screen = _Screen(view, woken)
             for line in client.lines(path, screen.wait):
                 view.take(json.loads(line))
@@ -87,48 +85,3 @@ class _Screen:
         body = "\r\n".join(line + "\x1b[K" for line in shown[:height])
         sys.stdout.write("\x1b[H" + body + "\x1b[J")
         sys.stdout.flush()
-
-
-@contextmanager
-def _own_screen() -> Generator[int, None, None]:
-    """The alternate screen with keys read one by one; the terminal is left as it was, whatever happens. Yields what
-    becomes readable when the screen has to be drawn anew."""
-    import termios
-    import tty
-
-    terminal = sys.stdin.fileno()
-    before = termios.tcgetattr(terminal)
-    woken, wakes = os.pipe()
-    os.set_blocking(wakes, False)
-
-    def enter() -> None:
-        sys.stdout.write("\x1b[?1049h\x1b[?25l")
-        sys.stdout.flush()
-        tty.setcbreak(terminal)
-
-    def leave() -> None:
-        # A terminal that is gone needs nothing any more.
-        with suppress(OSError, termios.error):
-            termios.tcsetattr(terminal, termios.TCSADRAIN, before)
-            sys.stdout.write("\x1b[?25h\x1b[?1049l")
-            sys.stdout.flush()
-
-    def rest(*_: object) -> None:
-        """Ctrl-Z: the shell gets its screen back, and we get ours when we are continued."""
-        leave()
-        os.kill(os.getpid(), signal.SIGSTOP)
-        enter()
-
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    signal.signal(signal.SIGHUP, lambda *_: sys.exit(129))
-    signal.signal(signal.SIGTSTP, rest)
-    signal.signal(signal.SIGWINCH, lambda *_: None)
-    signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
-    enter()
-    try:
-        yield woken
-    finally:
-        signal.set_wakeup_fd(-1)
-        leave()
-        os.close(woken)
-        os.close(wakes)

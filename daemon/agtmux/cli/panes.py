@@ -33,7 +33,7 @@ def draw_panes(listing: dict[str, Any], *, colour: bool, width: int | None) -> l
     if not items:
         return [cut(_nothing(listing), width)]
     now = datetime.fromisoformat(listing["generated_at"])
-    rows = [_row(item, now) for item in items]
+    rows = [pane_row(item, now) for item in items]
     styles = [SIGNS.get(item["state"], ("", ""))[1] for item in items]
     summary = cut(summary_line(listing["summary"]), width)
     return [summary, *draw(_HEADS, rows, styles, colour=colour, width=width, place=_PLACE)]
@@ -71,7 +71,7 @@ def summary_line(summary: dict[str, Any]) -> str:
     return f"{agents}, {wanting}: {counts}"
 
 
-def _row(item: dict[str, Any], now: datetime) -> tuple[str, ...]:
+def pane_row(item: dict[str, Any], now: datetime) -> tuple[str, ...]:
     identity = item["identity"]
     age = now - datetime.fromisoformat(item["updated_at"])
     attention = item["attention"]

@@ -13,7 +13,16 @@ if TYPE_CHECKING:
 
 _READABLE: Final = 24
 _NARROWEST: Final = 8
-_STYLES: Final = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "magenta": "35"}
+_STYLES: Final = {
+    "bold": "1",
+    "dim": "2",
+    "reverse": "7",
+    "red": "31",
+    "green": "32",
+    "yellow": "33",
+    "blue": "34",
+    "magenta": "35",
+}
 
 
 def is_terminal(stream: TextIO | None) -> bool:

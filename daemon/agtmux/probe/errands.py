@@ -10,6 +10,7 @@
          {"do": "press", ..., "agent", "group", "command", "lines": [[number, text], ...], "key"}
          {"do": "paste", ..., "agent", "group", "command", "lines", "text"}
          {"do": "signal", ..., "agent", "number"}
+         {"do": "attach", "server", "pane_id", "pid", "session_name", "caller", "move"}
     out  {"done": {...}}, or {"declined": {"code", "message"}} where nothing was done
 
 All of them with an "id", and those in with a "limit" in seconds. Bytes are in base64, `expected` is the SHA-256 of what
@@ -25,7 +26,7 @@ import threading
 import time
 from typing import Any, Callable, Dict
 
-from agtmux.probe import files, keyboard, panes, tmux, tmux_hooks
+from agtmux.probe import clients, files, keyboard, panes, tmux, tmux_hooks
 from agtmux.probe.keyboard import Front
 from agtmux.probe.panes import Inhabited
 from agtmux.probe.processes import program_version
@@ -81,7 +82,7 @@ class Errands:
             self._answer(message, declined={"code": error.code, "message": str(error)[:1_000]})
         except panes.MovedError as error:
             self._answer(message, declined={"code": "E_RUNTIME_STALE", "message": str(error)[:1_000]})
-        except keyboard.HinderedError as error:
+        except (clients.NoClientError, keyboard.HinderedError) as error:
             self._answer(message, declined={"code": "E_PRECONDITION_FAILED", "message": str(error)[:1_000]})
         except tmux.TmuxError as error:
             self._answer(message, declined={"code": "E_TARGET_UNREACHABLE", "message": str(error)[:1_000]})
@@ -152,6 +153,11 @@ class Errands:
         keyboard.signal(message["agent"], message["number"])
         return {"is_done": True}
 
+    def _attach(self, message: dict[str, Any]) -> dict[str, object]:
+        caller = None if message["caller"] is None else clients.Caller(**message["caller"])
+        session_name, move = message["session_name"], message["move"]
+        return clients.place(self._tmux_socket, _who(message), session_name, caller, move, _limit(message))
+
 
 def _who(message: dict[str, Any]) -> Inhabited:
     return Inhabited(message["server"], message["pane_id"], message["pid"])
@@ -183,5 +189,6 @@ _ERRANDS: dict[str, Callable[[Errands, dict[str, Any]], dict[str, object]]] = {
     "press": Errands._press,
     "paste": Errands._paste,
     "signal": Errands._signal,
+    "attach": Errands._attach,
 }
 NAMES = frozenset(_ERRANDS)

@@ -186,6 +186,22 @@ class Did(msgspec.Struct, frozen=True):
     is_done: bool
 
 
+class Placed(msgspec.Struct, frozen=True):
+    """Where a pane is, and how tmux over there is called. A command is made of it, which people are shown."""
+
+    tmux: _Line
+    socket: _Line
+    session_id: Annotated[str, msgspec.Meta(pattern=r"\A\$[0-9]{1,18}\Z")]
+    window_id: Annotated[str, msgspec.Meta(pattern=r"\A@[0-9]{1,18}\Z")]
+    # The terminal that shows it now, or is to be moved; empty if none was asked for.
+    client: Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9/._:-]{0,256}\Z")]
+
+    def __post_init__(self) -> None:
+        for path in (self.tmux, self.socket):
+            if not path.startswith("/") or not path.isprintable():
+                raise ValueError("a path that is none")
+
+
 class Declined(msgspec.Struct, frozen=True):
     """Why what was asked for was not done."""
 

@@ -57,7 +57,7 @@ def test_a_package_may_bring_adapters_with_code_of_their_own(monkeypatch) -> Non
 def test_an_adapter_for_another_contract_is_refused_with_a_reason(monkeypatch, version: str) -> None:
     adapter = Loud(REGISTRY.sheet("gemini"))
     adapter.contract_version = version
-    with pytest.raises(AgtmuxError, match=rf"eliza-agtmux are made for contract {version}.*has 1\.1"):
+    with pytest.raises(AgtmuxError, match=rf"eliza-agtmux are made for contract {version}.*has 1\.2"):
         joins(monkeypatch, adapter)
 
 
