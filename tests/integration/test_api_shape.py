@@ -39,6 +39,8 @@ def test_the_walk_knows_every_route():
             "/v1/actions/approve",
             "/v1/actions/attach",
             "/v1/actions/deny",
+            "/v1/actions/kill",
+            "/v1/actions/send",
             "/v1/actions/view-output",
             "/v1/decisions/wait",
             "/v1/doctor",

@@ -36,7 +36,7 @@ def change(file: Path, limit: float = 4.0) -> dict[str, object]:
 def test_what_hangs_holds_up_no_look_and_no_more_than_a_few(home: Home, file: Path, held: TextIO) -> None:
     pane = home.pane()
     probe = ProbeProcess(home)
-    hanging = [probe.begin_errand("replace", **change(file)) for _ in range(4)]
+    hanging = [probe.begin_errand("replace", **change(file)) for _ in range(16)]
     assert [row["pane_id"] for row in probe.look()["looked"]["panes"]] == [pane]
     assert "hang" in probe.errand("read", path=str(file))["declined"]["message"]
     probe.look()

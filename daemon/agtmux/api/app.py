@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Annotated, Any, Final, Literal, TypeVar
 
 import msgspec
@@ -82,7 +83,10 @@ class App:
                 Route("/v1/decisions/wait", _Endpoint(api.wait_for_decision), methods=["POST"]),
                 Route("/v1/hooks", _Endpoint(api.hooks), methods=["POST"]),
                 Route("/v1/actions", _Endpoint(api.actions), methods=["GET"]),
-                Route("/v1/actions/{action}", _Endpoint(api.act), methods=["POST"]),
+                *(
+                    Route(f"/v1/actions/{name}", _Endpoint(partial(api.act, name)), methods=["POST"])
+                    for name in ACTIONS
+                ),
                 Route("/v1/health", _Endpoint(api.health), methods=["GET"]),
                 Route("/v1/panes", _Endpoint(api.panes), methods=["GET"]),
                 Route("/v1/preview", _Endpoint(api.preview), methods=["GET"]),
@@ -186,12 +190,8 @@ class _Api:
         client_version = query.get("client_version", __version__)
         return _json(await self._service.doctor(query.get("target"), query.get("tmux_socket", ""), client_version))
 
-    async def act(self, request: Request) -> Response:
-        action_type = request.path_params["action"]
-        kind = ACTIONS.get(action_type)
-        if kind is None:
-            raise HTTPException(404)
-        asked = _decoded(await _body(request, MAX_ACTION_BYTES), kind)
+    async def act(self, action_type: str, request: Request) -> Response:
+        asked = _decoded(await _body(request, MAX_ACTION_BYTES), ACTIONS[action_type])
         answer = await self._service.desk.act(asked.as_asked(action_type, self._service.world))
         return _json(self._envelope(answer_json(answer)))
 
