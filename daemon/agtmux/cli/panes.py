@@ -49,12 +49,18 @@ def draw_groups(listing: dict[str, Any], *, colour: bool, width: int | None) -> 
         identity = item["identity"]
         counts = ", ".join(f"{count} {state}" for state, count in item["by_state"].items())
         sign, style = SIGNS.get(item["top_state"], ("?", ""))
-        place = "/".join(identity[part] for part in ("target", "session_name", "window_id") if part in identity)
+        place = place_of(identity)
         name = item.get("window_name") or ", ".join(item.get("by_target", ()))
         rows.append((sign, item["top_state"], str(item["waiting"]), str(item["running"]), place, name, counts))
         styles.append(style)
     summary = cut(summary_line(listing["summary"]), width)
     return [summary, *draw(_GROUP_HEADS, rows, styles, colour=colour, width=width, place=_PLACE)]
+
+
+def place_of(identity: dict[str, str]) -> str:
+    """Of a pane, a window or a session."""
+    parts = ("target", "session_name", "window_id", "pane_id")
+    return "/".join(identity[part] for part in parts if part in identity)
 
 
 def _nothing(listing: dict[str, Any]) -> str:
@@ -83,6 +89,6 @@ def _row(item: dict[str, Any], now: datetime) -> tuple[str, ...]:
         state,
         item["agent_type"],
         format_age(int(age.total_seconds() * 1_000_000)),
-        f"{identity['target']}/{identity['session_name']}/{identity['window_id']}/{identity['pane_id']}",
+        place_of(identity),
         attention["summary"] if attention else item["title"],
     )
