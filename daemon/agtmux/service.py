@@ -15,6 +15,7 @@ from agtmux import __version__, paths
 from agtmux.actions.answers import answer
 from agtmux.actions.decisions import Decisions, Form
 from agtmux.actions.desk import Desk
+from agtmux.actions.history import History
 from agtmux.actions.ledger import Ledger
 from agtmux.actions.output import view_output
 from agtmux.agents.registry import AGENTS_FOLDER, Registry
@@ -89,6 +90,7 @@ class Service:
         self.hooks = Hooks(self.world, self.registry, self.fleet, self._supervisor, state_directory)
         self.intake = Intake(self.registry, clock, self.fleet.local_target_at)
         self.ledger = Ledger(database)
+        self.history = History(database)
         kinds = {
             "view-output": view_output(self.fleet),
             "approve": answer(self.decisions, self.world, allow=True),

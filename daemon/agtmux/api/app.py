@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute, Route, Router
 from starlette.types import Receive, Scope, Send
 
 from agtmux import __version__
-from agtmux.api.actions import ActionAsked, AnswerAsked, OutputAsked, action_json, answer_json
+from agtmux.api.actions import ActionAsked, AnswerAsked, OutputAsked, action_json, answer_json, read_query
 from agtmux.api.protocol import PEER
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.events import Event
@@ -37,7 +37,6 @@ _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-MOST_ACTIONS: Final = 1_000
 MAX_BODY_BYTES: Final = 4 * 1024 * 1024
 _ENCODER: Final = msgspec.json.Encoder(enc_hook=str)
 _JSON_LINES: Final = "application/x-ndjson"
@@ -200,11 +199,14 @@ class _Api:
         return _json(self._envelope(answer_json(answer)))
 
     async def actions(self, request: Request) -> Response:
-        limit = request.query_params.get("limit", "50")
-        if not limit.isdecimal() or not 1 <= int(limit) <= MOST_ACTIONS:
-            raise AgtmuxError(ErrorCode.USAGE, f"limit may be 1 to {MOST_ACTIONS}")
-        items = [action_json(each) for each in await self._service.ledger.latest(int(limit))]
-        return _json(self._envelope({"filters": {}, "summary": {"total": len(items)}, "items": items}))
+        service, query = self._service, request.query_params
+        action_id, wanted, limit, filters = read_query(query, service.desk.action_types, service.clock.now())
+        if action_id is None:
+            items = [action_json(each) for each in await service.history.actions(wanted, limit)]
+        else:
+            action = await service.history.action(action_id)
+            items = [action_json(action) | {"events": await service.history.events(action)}]
+        return _json(self._envelope({"filters": filters, "summary": {"total": len(items)}, "items": items}))
 
     async def explain(self, request: Request) -> Response:
         key = find_pane(self._service.world, parse_ref(request.query_params.get("ref", "")))

@@ -103,8 +103,8 @@ COMMANDS: Final[dict[str, Command]] = {
     "log": Command(
         "agtmux.cli.log",
         "say who did what to which agent, and what came of it",
-        "agtmux log actions --limit 20",
-        ("actions", "--limit", *_COMMON),
+        "agtmux log actions --type approve --since 1d",
+        ("actions", "--action", "--ref", "--type", "--since", "--limit", *_COMMON),
     ),
     "classify": Command(
         "agtmux.cli.classify",
