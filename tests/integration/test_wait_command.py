@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from support.home import COMMANDS, PATIENCE, Home, event, wait_until
+from support.schemas import check_output
 
 AGTMUX = COMMANDS / "agtmux"
 Waited = Callable[..., "Waiting"]
@@ -18,6 +19,7 @@ class Waiting:
 
     def __init__(self, home: Home, *words: str) -> None:
         before = home.health()["streams"]
+        self._words = words
         self._child = home.spawn(AGTMUX, "wait", *words)
         wait_until(lambda: home.health()["streams"] == before + 1 or self._child.poll() is not None, "its stream")
 
@@ -27,6 +29,7 @@ class Waiting:
 
     def ended(self) -> tuple[int, str, str]:
         out, complaints = self._child.communicate(timeout=PATIENCE)
+        check_output(("wait", *self._words), out)
         return self._child.returncode, out, complaints
 
     def result(self) -> tuple[int, dict[str, Any]]:

@@ -12,6 +12,7 @@ import pytest
 
 from support.home import COMMANDS, PATIENCE, Home, event, wait_until
 from support.processes import processes
+from support.schemas import check_line
 from support.watching import Replayed
 
 AGTMUX = COMMANDS / "agtmux"
@@ -33,7 +34,9 @@ def tell(home: Home, pane: str, state: str, **fields: Any) -> None:
 
 def next_line(child: subprocess.Popen[str], replayed: Replayed) -> dict[str, Any]:
     assert child.stdout is not None
-    replayed.take(json.loads(child.stdout.readline()))
+    line = json.loads(child.stdout.readline())
+    check_line(line)
+    replayed.take(line)
     return replayed.lines[-1]
 
 
