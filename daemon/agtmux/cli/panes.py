@@ -23,7 +23,7 @@ SIGNS: Final[dict[str, tuple[str, str]]] = {
     "unknown": ("~", "dim"),
 }
 _HEADS: Final = ("", "STATE", "AGENT", "AGE", "PANE", "ASKS / TITLE")
-_GROUP_HEADS: Final = ("", "STATE", "WAIT", "RUN", "PLACE", "NAME", "AGENTS")
+_GROUP_HEADS: Final = ("", "STATE", "WAIT", "RUN", "PLACE", "{}", "AGENTS")
 # PANE and PLACE; where there is little room, the window and the pane are what one needs of them.
 _PLACE: Final = 4
 
@@ -50,11 +50,21 @@ def draw_groups(listing: dict[str, Any], *, colour: bool, width: int | None) -> 
         counts = ", ".join(f"{count} {state}" for state, count in item["by_state"].items())
         sign, style = SIGNS.get(item["top_state"], ("?", ""))
         place = place_of(identity)
-        name = item.get("window_name") or ", ".join(item.get("by_target", ()))
-        rows.append((sign, item["top_state"], str(item["waiting"]), str(item["running"]), place, name, counts))
+        more_head, more = _what_place_leaves_out(item)
+        rows.append((sign, item["top_state"], str(item["waiting"]), str(item["running"]), place, more, counts))
         styles.append(style)
+    heads = [head.format(more_head) for head in _GROUP_HEADS]
     summary = cut(summary_line(listing["summary"]), width)
-    return [summary, *draw(_GROUP_HEADS, rows, styles, colour=colour, width=width, place=_PLACE)]
+    return [summary, *draw(heads, rows, styles, colour=colour, width=width, place=_PLACE)]
+
+
+def _what_place_leaves_out(item: dict[str, Any]) -> tuple[str, str]:
+    """What else tells a window or a session from others, and what that is called."""
+    if "window_name" in item:
+        return "NAME", item["window_name"]
+    if "target" not in item["identity"]:
+        return "TARGETS", ", ".join(item["by_target"])
+    return "WINDOWS", str(item["windows"])
 
 
 def place_of(identity: dict[str, str]) -> str:

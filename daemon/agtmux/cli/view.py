@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import Any, Final
 
 _URGENCY: Final = {state: rank for rank, state in enumerate(SIGNS)}
+_NEEDS_YOU: Final = ("error", "waiting_approval", "waiting_input")
 
 
 class View:
@@ -51,6 +52,11 @@ class View:
             "summary": self._summary,
             "items": items,
         }
+
+    @property
+    def needs_you(self) -> int:
+        """How many rows of the table do."""
+        return sum((item.get("state") or item["top_state"]) in _NEEDS_YOU for item in self._items.values())
 
     def draw(self, *, colour: bool, width: int | None) -> list[str]:
         draw = draw_panes if self._scope == "panes" else draw_groups
