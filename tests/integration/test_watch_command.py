@@ -189,6 +189,18 @@ def test_a_table_in_a_pipe_ends_with_its_daemon(home: Home):
     assert ended(child) == (0, "", "agtmuxd has stopped\n")
 
 
+def test_a_table_that_may_not_come_yet_comes_at_the_end(home: Home):
+    daemon = home.start()
+    child = home.spawn(AGTMUX, "watch", "--interval", "3650d")
+    assert child.stdout is not None
+    assert "No agent is running" in child.stdout.readline()
+    pane = home.pane()
+    wait_until(lambda: pane in home.panes(), "the pane")
+    home.end(daemon)
+    status, out, complaints = ended(child)
+    assert (status, "1 agent, " in out, complaints) == (0, True, "agtmuxd has stopped\n")
+
+
 # In a terminal
 
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 # Result → exit status. What is gone is an error like any other that is not found.
 STATUSES: Final = {"reached": 0, "other_needs_you": 10, "timed_out": 124}
 _WAITING: Final = ("waiting_approval", "waiting_input")
+# Seconds; a month would be more milliseconds than poll takes.
+_LONGEST_POLL: Final = 86_400.0
 _DESCRIPTION: Final = """\
 Blocks until an agent is in one of the states; if it is already, not at all. A ref
 means who is in the pane when you ask: once that agent has ended, the wait is over.
@@ -102,9 +104,9 @@ class _Pace:
     def wait(self, connection: int) -> None:
         waiting = select.poll()
         waiting.register(connection, select.POLLIN)
-        left = self._left()
-        if not waiting.poll(None if left is None else max(0.0, left) * 1000):
-            raise _TimeIsUp
+        while not waiting.poll(None if (left := self._left()) is None else min(max(0.0, left), _LONGEST_POLL) * 1000):
+            if left is not None and left <= 0:
+                raise _TimeIsUp
 
     def rest(self, seconds: float) -> None:
         left = self._left()

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from typing import Final
 
 _INTERVAL: Final = "2s"
+# Seconds; a month would be more milliseconds than poll takes.
+_LONGEST_POLL: Final = 86_400.0
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -161,7 +163,7 @@ class _Output:
             waiting.register(connection, select.POLLIN)
         if self._has_reader:
             waiting.register(self._descriptor, 0)
-        ready = dict(waiting.poll(None if seconds is None else seconds * 1000))
+        ready = dict(waiting.poll(None if seconds is None else min(seconds, _LONGEST_POLL) * 1000))
         if ready.pop(self._descriptor, 0) & (select.POLLERR | select.POLLHUP):
             raise BrokenPipeError
         return bool(ready)
