@@ -111,9 +111,11 @@ def load_config(path: Path) -> Config:
     try:
         return _checked(tomllib.loads(text.decode("utf-8")))
     except UnicodeDecodeError:
-        raise AgtmuxError(ErrorCode.CONFIG, f"{path} is not UTF-8; save it as that") from None
+        raise AgtmuxError(ErrorCode.CONFIG, f"{path}: this is not UTF-8; save it as that") from None
     except tomllib.TOMLDecodeError as error:
-        raise AgtmuxError(ErrorCode.CONFIG, f"{path} is not TOML: {error}; correct it or remove the line") from None
+        raise AgtmuxError(
+            ErrorCode.CONFIG, f"{path}: this is not TOML: {error}; correct it or remove the line"
+        ) from None
     except _Wrong as wrong:
         raise AgtmuxError(ErrorCode.CONFIG, f"{path}: {wrong}") from None
 

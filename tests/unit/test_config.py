@@ -78,8 +78,8 @@ WRONG = {
         "targets.retry_after is ['1s', '2'] and must be a list of durations, such as",
     ),
     "no list": ('[targets]\nretry_after = "1s"', "targets.retry_after is '1s' and must be a list"),
-    "no TOML": ("states = [", "config.toml is not TOML: Invalid value (at end of document)"),
-    "not UTF-8": (b"\xff\xfe", "config.toml is not UTF-8"),
+    "no TOML": ("states = [", "config.toml: this is not TOML: Invalid value (at end of document)"),
+    "not UTF-8": (b"\xff\xfe", "config.toml: this is not UTF-8"),
     "tiny logs": ("[log]\nmax_bytes = 1", "log.max_bytes is 1 and must be a number, 10000 or more"),
     "a misspelt level": (
         '[log]\nlevel = "inof"',
