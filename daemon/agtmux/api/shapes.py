@@ -13,7 +13,7 @@ from msgspec import UNSET, UnsetType
 from agtmux.actions.history import ActionEvent
 from agtmux.doctor.findings import Level
 from agtmux.domain.states import Health
-from agtmux.observe.views import AttentionItem, EvidenceItem, PaneItem, TargetItem
+from agtmux.observe.views import EvidenceItem, PaneItem, TargetItem
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -251,12 +251,19 @@ class BarAnswer(msgspec.Struct, frozen=True, kw_only=True):
     needs_you: list[PaneItem]
 
 
+class ScreenAttention(msgspec.Struct, frozen=True):
+    kind: str
+    summary: str
+    detail: str | None
+    options: list[str]
+
+
 class ClassifyAnswer(msgspec.Struct, frozen=True):
     state: str
     reason_code: str
     confidence: str
     evidence: list[str]
-    attention: AttentionItem | None
+    attention: ScreenAttention | None
     composer: str | None
     fingerprint: str | None
     is_overlay: bool
