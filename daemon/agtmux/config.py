@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import tomllib
+from collections.abc import Iterable
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
+from msgspec import inspect
 
 from agtmux.domain.durations import format_duration, parse_duration
 from agtmux.domain.errors import AgtmuxError, ErrorCode
@@ -105,18 +109,63 @@ def load_config(path: Path) -> Config:
     except OSError as error:
         raise AgtmuxError(ErrorCode.CONFIG, f"cannot read {path}: {error.strerror}") from None
     try:
-        config = msgspec.toml.decode(text, type=Config)
-        _check_durations(config)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise AgtmuxError(ErrorCode.CONFIG, f"{path}: {error}; correct it or remove the line") from None
-    except AgtmuxError as error:
-        raise AgtmuxError(ErrorCode.CONFIG, f"{path}: {error.message}") from None
-    return config
+        return _checked(tomllib.loads(text.decode("utf-8")))
+    except UnicodeDecodeError:
+        raise AgtmuxError(ErrorCode.CONFIG, f"{path}: this is not UTF-8; save it as that") from None
+    except tomllib.TOMLDecodeError as error:
+        raise AgtmuxError(
+            ErrorCode.CONFIG, f"{path}: this is not TOML: {error}; correct it or remove the line"
+        ) from None
+    except _Wrong as wrong:
+        raise AgtmuxError(ErrorCode.CONFIG, f"{path}: {wrong}") from None
 
 
-def _check_durations(config: Config) -> None:
-    config.policy()
-    config.health_policy()
-    config.limits()
-    for duration in (config.retention.payload, config.retention.metadata):
-        parse_duration(duration)
+class _Wrong(Exception):
+    """What is wrong with a setting, and what is allowed, without the file's name."""
+
+
+def _checked(found: dict[str, Any]) -> Config:
+    tables = {field.name: field.type for field in msgspec.structs.fields(Config)}
+    for name, content in found.items():
+        if name not in tables:
+            raise _Wrong(f"there is no table [{name[:40]}]{_guess(name, tables)}")
+        if not isinstance(content, dict):
+            raise _Wrong(f"{name} is a table and no value; write [{name}] and its settings below")
+        kinds = {field.name: field.type for field in msgspec.structs.fields(tables[name])}
+        for key, value in content.items():
+            if key not in kinds:
+                raise _Wrong(f"[{name}] has no setting {key[:40]}{_guess(key, kinds)}")
+            if not _is_allowed(value, kinds[key]):
+                shown = str(value) if isinstance(value, (bool, int, float)) else repr(value)
+                raise _Wrong(f"{name}.{key} is {shown[:60]} and must be {_allowed(kinds[key])}")
+    return msgspec.convert(found, Config)
+
+
+def _is_allowed(value: Any, kind: Any) -> bool:
+    try:
+        read = msgspec.convert(value, kind)
+        for each in read if isinstance(read, tuple) else [read]:
+            # A text is a duration, unless all that it may be are named.
+            if isinstance(each, str) and not isinstance(inspect.type_info(kind), inspect.LiteralType):
+                parse_duration(each)
+    except (msgspec.ValidationError, AgtmuxError):
+        return False
+    return True
+
+
+def _allowed(kind: Any) -> str:
+    match inspect.type_info(kind):
+        case inspect.LiteralType():
+            return "one of " + ", ".join(f'"{value}"' for value in get_args(kind))
+        case inspect.IntType(ge=least, le=None):
+            return f"a number, {least} or more"
+        case inspect.IntType(ge=least, le=most):
+            return f"a number from {least} to {most}"
+        case inspect.VarTupleType():
+            return 'a list of durations, such as ["250ms", "1s"]'
+    return 'a duration, a number with its unit in quotes, such as "500ms", "2s", "1h30m" or "7d"'
+
+
+def _guess(word: str, known: Iterable[str]) -> str:
+    close = get_close_matches(word, list(known), 1)
+    return f"; did you mean {close[0]}?" if close else f"; known are {', '.join(known)}"

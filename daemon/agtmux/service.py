@@ -16,6 +16,7 @@ from agtmux.actions.answers import answer
 from agtmux.actions.attach import attach
 from agtmux.actions.decisions import Decisions, Form
 from agtmux.actions.desk import Desk
+from agtmux.actions.history import History
 from agtmux.actions.kill import kill
 from agtmux.actions.ledger import Ledger
 from agtmux.actions.output import view_output
@@ -94,6 +95,7 @@ class Service:
         self.intake = Intake(self.registry, clock, self.fleet.local_target_at)
         self.ledger = Ledger(database)
         typist = Typist(self.fleet, self.registry)
+        self.history = History(database)
         kinds = {
             "view-output": view_output(self.fleet),
             "attach": attach(self.fleet, self.world),

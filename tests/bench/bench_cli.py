@@ -21,6 +21,7 @@ def run() -> list[Row]:
             "python -c pass": [sys.executable, "-c", "pass"],
             "agtmux status": [agtmux, "status"],
             "agtmux list panes --json": [agtmux, "list", "panes", "--json"],
+            "agtmux bar --format tmux": [agtmux, "bar", "--format", "tmux"],
         }
         times: dict[str, list[float]] = {name: [] for name in commands}
         for _ in range(RUNS):

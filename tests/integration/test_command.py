@@ -85,6 +85,21 @@ def test_an_unknown_command_suggests_the_nearest(home: Home):
     assert "did you mean" not in refused(home.run("xyzzy"), 2, "E_USAGE")
 
 
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["list", "pane"], "'pane' is not one of panes, windows, sessions, did you mean panes?"),
+        (["hooks", "instal"], "did you mean install?"),
+        (["target", "xyzzy"], "'xyzzy' is not one of add, connect, list, remove; see agtmux target --help"),
+        (["list", "panes", "--need-action"], "there is no --need-action here, did you mean --needs-action?"),
+        (["target", "add", "x", "--ssh-targt=y"], "did you mean --ssh-target?"),
+        (["status", "now"], "there is no now here; see agtmux status --help"),
+    ],
+)
+def test_a_misspelt_word_or_option_suggests_the_nearest(home: Home, words: list[str], says: str):
+    assert says in refused(home.run(*words), 2, "E_USAGE")
+
+
 def test_no_command_gives_the_overview(home: Home):
     for words in ([], ["--help"], ["-h"], ["help"]):
         done = home.run(*words)

@@ -61,6 +61,8 @@ def bare(home: Home) -> set[str]:
         ["watch", "--once"],
         ["watch", "--once", "--format", "jsonl"],
         ["watch", "--once", "--scope", "sessions"],
+        ["bar", "--format", "tmux"],
+        ["wait", "--any", "--for", "waiting_approval"],
         ["down"],
     ],
     ids=" ".join,

@@ -87,6 +87,13 @@ def test_windows_and_sessions_show_the_most_urgent_state_within(home: Home, pane
     other = sessions[1]
     assert (other["top_state"], other["waiting"], other["running"], other["windows"]) == ("waiting_approval", 1, 1, 2)
     assert listed(home, "sessions", "--group-by", "session-name")["items"][0]["identity"] == {"session_name": "a b/ü"}
+    heads = {
+        "windows": "STATE WAIT RUN PLACE NAME AGENTS",
+        "sessions": "STATE WAIT RUN PLACE WINDOWS AGENTS",
+        "sessions --group-by session-name": "STATE WAIT RUN PLACE TARGETS AGENTS",
+    }
+    for what, head in heads.items():
+        assert home.run("list", *what.split()).stdout.splitlines()[1].split() == head.split()
     for what in ("panes", "windows", "sessions"):
         plain = home.run("list", what)
         assert plain.returncode == 0 and "error" in plain.stdout

@@ -12,6 +12,7 @@ import pytest
 
 from support.home import COMMANDS, PATIENCE, Home, event, wait_until
 from support.processes import processes
+from support.schemas import check_line
 from support.watching import Replayed
 
 AGTMUX = COMMANDS / "agtmux"
@@ -33,7 +34,9 @@ def tell(home: Home, pane: str, state: str, **fields: Any) -> None:
 
 def next_line(child: subprocess.Popen[str], replayed: Replayed) -> dict[str, Any]:
     assert child.stdout is not None
-    replayed.take(json.loads(child.stdout.readline()))
+    line = json.loads(child.stdout.readline())
+    check_line(line)
+    replayed.take(line)
     return replayed.lines[-1]
 
 
@@ -184,6 +187,18 @@ def test_a_table_in_a_pipe_ends_with_its_daemon(home: Home):
     assert "No agent is running" in child.stdout.readline()
     home.end(daemon)
     assert ended(child) == (0, "", "agtmuxd has stopped\n")
+
+
+def test_a_table_that_may_not_come_yet_comes_at_the_end(home: Home):
+    daemon = home.start()
+    child = home.spawn(AGTMUX, "watch", "--interval", "3650d")
+    assert child.stdout is not None
+    assert "No agent is running" in child.stdout.readline()
+    pane = home.pane()
+    wait_until(lambda: pane in home.panes(), "the pane")
+    home.end(daemon)
+    status, out, complaints = ended(child)
+    assert (status, "1 agent, " in out, complaints) == (0, True, "agtmuxd has stopped\n")
 
 
 # In a terminal

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from support.http import Answer, Connection
+from support.schemas import check_output
 
 T = TypeVar("T")
 
@@ -116,11 +117,14 @@ class Home:
     def run(
         self, *words: str, env: dict[str, str] | None = None, command: str = "agtmux", **options: Any
     ) -> subprocess.CompletedProcess[str]:
-        """A command to its end."""
+        """A command to its end. Its JSON is as its schema wants it."""
         options = {"capture_output": True, "stdin": subprocess.DEVNULL} | options
-        return subprocess.run(
+        done = subprocess.run(
             [COMMANDS / command, *words], env=self.env | (env or {}), text=True, timeout=60, **options
         )
+        if command == "agtmux":
+            check_output(words, done.stdout or "")
+        return done
 
     def spawn(self, *command: str | Path, env: dict[str, str] | None = None, **options: Any) -> subprocess.Popen[str]:
         """A process that goes on, and is killed at the latest with this home."""

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import socket
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from support.schemas import check_answer, check_line
+
 _TIME_LIMIT = 20.0
+_ASKED = re.compile(rb"([A-Z]+) (\S+) HTTP/1\.1\r\nHost:")
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,8 @@ class Connection:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._socket.settimeout(_TIME_LIMIT)
         self._rest = b""
+        # What was asked for and not answered yet.
+        self._asked: list[tuple[str, str]] = []
         try:
             self._socket.connect(str(path))
         except OSError:
@@ -76,6 +82,7 @@ class Connection:
             self._socket.shutdown(socket.SHUT_RDWR)
 
     def send(self, raw: bytes) -> None:
+        self._asked += [(found[1].decode(), found[2].decode("latin-1")) for found in _ASKED.finditer(raw)]
         self._socket.sendall(raw)
 
     def ask(self, method: str, path: str, content: object = None, headers: dict[str, str] | None = None) -> Answer:
@@ -83,13 +90,17 @@ class Connection:
         return self.answer(method)
 
     def answer(self, method: str = "GET") -> Answer:
-        """The next answer on this connection; ConnectionError if it ends before."""
+        """The next answer on this connection, as its schema wants it; ConnectionError if it ends before."""
         status, headers = self.head()
+        asked = self._asked.pop(0) if self._asked else (method, None)
         if method == "HEAD" or status == 204:
-            return Answer(status, headers, b"")
-        if headers.get("transfer-encoding") == "chunked":
-            return Answer(status, headers, b"".join(iter(self.chunk, b"")))
-        return Answer(status, headers, self._take(int(headers.get("content-length", "0"))))
+            body = b""
+        elif headers.get("transfer-encoding") == "chunked":
+            body = b"".join(iter(self.chunk, b""))
+        else:
+            body = self._take(int(headers.get("content-length", "0")))
+        check_answer(*asked, status, headers.get("content-type", ""), body)
+        return Answer(status, headers, body)
 
     def head(self) -> tuple[int, dict[str, str]]:
         status_line, *lines = self._until(b"\r\n\r\n").decode("latin-1").split("\r\n")
@@ -107,7 +118,11 @@ class Connection:
         """The next line of a stream that sends a chunk a line, or None at its end."""
         content = self.chunk()
         assert content.count(b"\n") <= 1, content
-        return json.loads(content) if content else None
+        if not content:
+            return None
+        line = json.loads(content)
+        check_line(line)
+        return line
 
     def is_ended(self) -> bool:
         """Waits until the other side says something or goes; true if it goes."""

@@ -3,6 +3,7 @@
 from dataclasses import fields
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from agtmux.config import Config, load_config
@@ -55,20 +56,45 @@ def test_a_told_state_may_last_differently_while_running_and_else(tmp_path: Path
     assert lasts == {state: 60 if state is State.RUNNING else 120 for state in State}
 
 
+DURATION = 'must be a duration, a number with its unit in quotes, such as "500ms"'
 WRONG = {
-    "a misspelt key": ('[states]\ncompleted_to_idel = "5s"', "completed_to_idel"),
-    "a misspelt table": ("[stats]", "stats"),
-    "a number without a unit": ('[states]\nskew_budget = "5"', "'5' is not a duration"),
-    "a number": ("[states]\nskew_budget = 5", "skew_budget"),
-    "a negative duration": ('[states]\nseen_ttl = "-5s"', "'-5s'"),
-    "retention that is no duration": ('[retention]\npayload = "a week"', "'a week'"),
-    "metadata that is no duration": ('[retention]\nmetadata = "x"', "'x'"),
-    "no TOML": ("states = [", "config.toml"),
-    "not UTF-8": (b"\xff\xfe", "config.toml"),
-    "tiny logs": ("[log]\nmax_bytes = 1", "max_bytes"),
-    "a misspelt level": ('[log]\nlevel = "inof"', "'inof'"),
-    "no logs": ("[log]\nfiles = 0", "files"),
+    "a misspelt key": (
+        '[states]\ncompleted_to_idel = "5s"',
+        "[states] has no setting completed_to_idel; did you mean completed_to_idle?",
+    ),
+    "a key of nobody": ("[retention]\nx = 1", "[retention] has no setting x; known are payload, metadata"),
+    "a misspelt table": ("[stats]", "there is no table [stats]; did you mean states?"),
+    "a table that is none": ("log = 3", "log is a table and no value; write [log]"),
+    "a number without a unit": ('[states]\nskew_budget = "5"', f"states.skew_budget is '5' and {DURATION}"),
+    "a number": ("[states]\nskew_budget = 5", f"states.skew_budget is 5 and {DURATION}"),
+    "a negative duration": ('[states]\nseen_ttl = "-5s"', f"states.seen_ttl is '-5s' and {DURATION}"),
+    "retention that is no duration": (
+        '[retention]\npayload = "a week"',
+        f"retention.payload is 'a week' and {DURATION}",
+    ),
+    "metadata that is no duration": ('[retention]\nmetadata = "x"', "retention.metadata is 'x'"),
+    "a list with one that is no duration": (
+        '[targets]\nretry_after = ["1s", "2"]',
+        "targets.retry_after is ['1s', '2'] and must be a list of durations, such as",
+    ),
+    "no list": ('[targets]\nretry_after = "1s"', "targets.retry_after is '1s' and must be a list"),
+    "no TOML": ("states = [", "config.toml: this is not TOML: Invalid value (at end of document)"),
+    "not UTF-8": (b"\xff\xfe", "config.toml: this is not UTF-8"),
+    "tiny logs": ("[log]\nmax_bytes = 1", "log.max_bytes is 1 and must be a number, 10000 or more"),
+    "a misspelt level": (
+        '[log]\nlevel = "inof"',
+        'log.level is \'inof\' and must be one of "debug", "info", "warning", "error"',
+    ),
+    "no logs": ("[log]\nfiles = 0", "log.files is 0 and must be a number from 1 to 100"),
+    "true for a number": ("[log]\nfiles = true", "log.files is True and must be a number"),
 }
+
+
+def test_every_setting_says_what_is_allowed(tmp_path: Path) -> None:
+    for table in msgspec.structs.fields(Config):
+        for setting in msgspec.structs.fields(table.type):
+            with pytest.raises(AgtmuxError, match=rf"config.toml: {table.name}\.{setting.name} is .* and must be "):
+                load(tmp_path, f"[{table.name}]\n{setting.name} = 1979-05-27")
 
 
 @pytest.mark.parametrize(("text", "names"), WRONG.values(), ids=WRONG.keys())

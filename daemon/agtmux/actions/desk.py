@@ -47,8 +47,9 @@ class Asked:
     conditions: Conditions = NO_CONDITIONS
     # What the action itself wants to know.
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    # For the log: which front end asked.
+    # For the log: which front end asked, and where the pane was.
     actor: str = ""
+    ref: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,10 @@ class Desk:
         self._kinds = kinds
         # By action, as long as it is under way: a second request for the same waits for the first.
         self._under_way: dict[str, asyncio.Future[Action]] = {}
+
+    @property
+    def action_types(self) -> list[str]:
+        return sorted(self._kinds)
 
     async def act(self, asked: Asked) -> Answer:
         """Raises what kept it from being done; that is written down too."""
@@ -151,7 +156,12 @@ class Desk:
         target_id, pane_id = asked.key
         runtime_id: RuntimeId = record.runtime.runtime_id
         action_id = uuid.uuid4().hex
-        about = {"actor": asked.actor, "force_stale": asked.conditions.force_stale}
+        about = {
+            "actor": asked.actor,
+            "force_stale": asked.conditions.force_stale,
+            "agent_type": record.runtime.agent_type,
+            "ref": asked.ref,
+        }
         action = Action(
             action_id, asked.action_type, asked.request_ref, target_id, pane_id, runtime_id, now, metadata=about
         )

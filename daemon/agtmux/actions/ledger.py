@@ -2,7 +2,8 @@
 
 An action has one effect, however often its request comes: the request's own reference finds the first one again, also
 after a restart. One that was under way when a daemon died may have had its effect, so it is `uncertain` and is never
-carried out again.
+carried out again. With its end an event with its id is written beside what the agent reports; it says nothing about
+the agent's state.
 """
 
 from __future__ import annotations
@@ -28,9 +29,15 @@ UNCERTAIN: Final = "uncertain"
 DELIVERED: Final = "delivered"
 TYPED_NOT_SUBMITTED: Final = "typed_not_submitted"
 _PAYLOAD: Final = "payload_sha256"
-_COLUMNS: Final = (
+COLUMNS: Final = (
     "action_id, action_type, request_ref, target_id, pane_id, runtime_id, requested_at, completed_at, result_code,"
     " error_code, metadata_json"
+)
+# One statement for one action or for all: its two moments come first, then what follows WHERE.
+_OWN_EVENTS: Final = (
+    "INSERT OR IGNORE INTO events (event_id, runtime_id, event_type, source, event_time, ingested_at, dedupe_key,"
+    " action_id) SELECT lower(hex(randomblob(16))), runtime_id, 'action.' || action_type, 'wrapper', ?, ?,"
+    " 'action:' || action_id, action_id FROM actions WHERE result_code = ?"
 )
 
 
@@ -119,6 +126,7 @@ class Ledger:
         )
 
         def job(tx: Transaction) -> None:
+            tx.execute(f"{_OWN_EVENTS} AND action_id = ?", (now, now, PENDING, action.action_id))
             tx.execute(
                 "UPDATE actions SET completed_at = ?, result_code = ?, error_code = ?, metadata_json = ?"
                 " WHERE action_id = ? AND result_code = ?",
@@ -130,13 +138,14 @@ class Ledger:
 
     async def find(self, action: Action) -> Action:
         """The same action as it is now."""
-        rows = await self._database.read(f"SELECT {_COLUMNS} FROM actions WHERE action_id = ?", (action.action_id,))
-        return _action(rows[0]) if rows else action
+        rows = await self._database.read(f"SELECT {COLUMNS} FROM actions WHERE action_id = ?", (action.action_id,))
+        return read_action(rows[0]) if rows else action
 
     async def settle(self, now: Timestamp) -> int:
         """At a daemon's start: what an earlier one was at may have had its effect. Returns how many there are."""
 
         def job(tx: Transaction) -> int:
+            tx.execute(_OWN_EVENTS, (now, now, PENDING))
             tx.execute(
                 "UPDATE actions SET completed_at = ?, result_code = ?, error_code = ? WHERE result_code = ?",
                 (now, UNCERTAIN, str(ErrorCode.DELIVERY_UNCERTAIN), PENDING),
@@ -145,22 +154,15 @@ class Ledger:
 
         return await self._database.writer.write(job)
 
-    async def latest(self, limit: int) -> list[Action]:
-        """The newest first."""
-        rows = await self._database.read(
-            f"SELECT {_COLUMNS} FROM actions ORDER BY requested_at DESC, action_id DESC LIMIT ?", (limit,)
-        )
-        return [_action(row) for row in rows]
-
 
 def _find(tx: Transaction, action_type: str, request_ref: str) -> Action | None:
     rows = tx.fetch(
-        f"SELECT {_COLUMNS} FROM actions WHERE action_type = ? AND request_ref = ?", (action_type, request_ref)
+        f"SELECT {COLUMNS} FROM actions WHERE action_type = ? AND request_ref = ?", (action_type, request_ref)
     )
-    return _action(rows[0]) if rows else None
+    return read_action(rows[0]) if rows else None
 
 
-def _action(row: Any) -> Action:
+def read_action(row: Any) -> Action:
     return Action(
         action_id=row[0],
         action_type=row[1],

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
 from agtmux.actions.desk import Answer, Asked
 from agtmux.actions.guards import Conditions
+from agtmux.actions.history import Wanted
 from agtmux.actions.ledger import Action
 from agtmux.domain.durations import parse_duration
-from agtmux.domain.refs import parse_ref
+from agtmux.domain.errors import AgtmuxError, ErrorCode
+from agtmux.domain.refs import PaneRef, RuntimeRef, parse_ref
+from agtmux.domain.runtimes import PaneId, RuntimeId, TargetId
 from agtmux.domain.states import State
-from agtmux.domain.timestamps import format_timestamp
+from agtmux.domain.timestamps import Timestamp, format_timestamp
 from agtmux.observe.lookup import find_pane
 from agtmux.observe.world import World
+
+MOST_ACTIONS: Final = 1_000
 
 
 class ActionAsked(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
@@ -35,7 +41,9 @@ class ActionAsked(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_on
         within = None if self.if_updated_within is None else parse_duration(self.if_updated_within)
         conditions = Conditions(self.if_runtime, self.if_state, self.if_state_version, within, self.force_stale)
         key = find_pane(world, parse_ref(self.ref))
-        return Asked(action_type, self.request_ref, key, conditions, parameters, self.actor)
+        pane = world.panes[key]
+        ref = str(PaneRef(pane.target_id, pane.session_name, pane.window_id, pane.pane_id))
+        return Asked(action_type, self.request_ref, key, conditions, parameters, self.actor, ref)
 
 
 class SendAsked(ActionAsked, forbid_unknown_fields=True, frozen=True, kw_only=True):
@@ -100,6 +108,8 @@ def answer_json(answer: Answer) -> dict[str, Any]:
 def action_json(action: Action) -> dict[str, Any]:
     """As it is told; a fingerprint of the request is nobody's business."""
     about = {name: value for name, value in (action.metadata or {}).items() if name != "payload_sha256"}
+    # As they were then. Those that were written before these were kept have none.
+    agent_type, ref = about.pop("agent_type", None), about.pop("ref", None) or None
     return {
         "action_id": action.action_id,
         "action_type": action.action_type,
@@ -107,9 +117,38 @@ def action_json(action: Action) -> dict[str, Any]:
         "target": action.target_id,
         "pane_id": action.pane_id,
         "runtime_id": action.runtime_id,
+        "agent_type": agent_type,
+        "ref": ref,
         "requested_at": format_timestamp(action.requested_at),
         "completed_at": None if action.completed_at is None else format_timestamp(action.completed_at),
         "result_code": action.result_code,
         "error_code": action.error_code,
         "about": about,
     }
+
+
+_ASKED: Final = ("action_id", "ref", "type", "since", "limit")
+
+
+def read_query(
+    query: Mapping[str, str], action_types: Collection[str], now: Timestamp
+) -> tuple[str | None, Wanted, int, dict[str, str]]:
+    """The one action that is asked for, or which and how many; and the filters as they were asked for."""
+    if unknown := sorted(set(query) - set(_ASKED)):
+        raise AgtmuxError(ErrorCode.USAGE, f"there is no filter {unknown[0][:40]!r}; known are {', '.join(_ASKED)}")
+    limit = query.get("limit", "50")
+    if not limit.isdecimal() or not 1 <= int(limit) <= MOST_ACTIONS:
+        raise AgtmuxError(ErrorCode.USAGE, f"limit may be 1 to {MOST_ACTIONS}")
+    action_type = query.get("type")
+    if action_type is not None and action_type not in action_types:
+        known = ", ".join(action_types)
+        raise AgtmuxError(ErrorCode.USAGE, f"no action is called {action_type[:40]!r}; known are {known}")
+    ref = parse_ref(query["ref"]) if "ref" in query else None
+    wanted = Wanted(
+        runtime_id=RuntimeId(ref.runtime_id) if isinstance(ref, RuntimeRef) else None,
+        # Wherever the pane is by now, or was then: its id stays with it.
+        pane=(TargetId(ref.target), PaneId(ref.pane_id)) if isinstance(ref, PaneRef) else None,
+        action_type=action_type,
+        since=Timestamp(now - parse_duration(query["since"])) if "since" in query else None,
+    )
+    return query.get("action_id"), wanted, int(limit), {name: query[name] for name in _ASKED[:-1] if name in query}

@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from agtmux import __version__
 from agtmux.actions.output import preview
-from agtmux.api.actions import ACTIONS, action_json, answer_json
+from agtmux.api.actions import ACTIONS, action_json, answer_json, read_query
 from agtmux.api.protocol import PEER
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.events import Event
@@ -39,7 +39,6 @@ _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-MOST_ACTIONS: Final = 1_000
 MAX_BODY_BYTES: Final = 4 * 1024 * 1024
 # A text of a megabyte whose every character is written as an escape.
 MAX_ACTION_BYTES: Final = 8 * 1024 * 1024
@@ -202,11 +201,14 @@ class _Api:
         return _json(self._envelope({"runtime_id": record.runtime.runtime_id, "output": text}))
 
     async def actions(self, request: Request) -> Response:
-        limit = request.query_params.get("limit", "50")
-        if not limit.isdecimal() or not 1 <= int(limit) <= MOST_ACTIONS:
-            raise AgtmuxError(ErrorCode.USAGE, f"limit may be 1 to {MOST_ACTIONS}")
-        items = [action_json(each) for each in await self._service.ledger.latest(int(limit))]
-        return _json(self._envelope({"filters": {}, "summary": {"total": len(items)}, "items": items}))
+        service, query = self._service, request.query_params
+        action_id, wanted, limit, filters = read_query(query, service.desk.action_types, service.clock.now())
+        if action_id is None:
+            items = [action_json(each) for each in await service.history.actions(wanted, limit)]
+        else:
+            action = await service.history.action(action_id)
+            items = [action_json(action) | {"events": await service.history.events(action)}]
+        return _json(self._envelope({"filters": filters, "summary": {"total": len(items)}, "items": items}))
 
     async def explain(self, request: Request) -> Response:
         key = find_pane(self._service.world, parse_ref(request.query_params.get("ref", "")))

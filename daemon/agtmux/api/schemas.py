@@ -1,4 +1,4 @@
-"""What listings and watch lines look like, as types, and the JSON Schema documents that are made from them.
+"""What listings and watch lines look like, as types, and the JSON Schema documents of every answer (`shapes`).
 
 `python -m agtmux.api.schemas FOLDER` writes the documents. They are shipped in `resources/schemas`, and a field that
 was in one stays, with its type, for as long as `schema_version` does.
@@ -14,6 +14,8 @@ from typing import Any, Final, Generic, Literal, TypeVar
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from agtmux.api import shapes
+from agtmux.api.shapes import TargetError, Total
 from agtmux.observe.feeds import Change
 from agtmux.observe.rollups import SessionIdentity, SessionItem, WindowIdentity, WindowItem
 from agtmux.observe.views import PaneIdentity, PaneItem, Summary, TargetItem
@@ -39,12 +41,6 @@ class FiltersShown(msgspec.Struct, frozen=True):
     group_by: str | UnsetType = UNSET
 
 
-class TargetError(msgspec.Struct, frozen=True):
-    target: str
-    code: str
-    message: str
-
-
 class Listing(msgspec.Struct, Generic[ItemT], frozen=True, kw_only=True):
     schema_version: Literal[1]
     generated_at: str
@@ -61,10 +57,6 @@ class SessionListing(Listing[SessionItem], frozen=True, kw_only=True):
     group_by: Literal["target-session", "session-name"]
 
 
-class TargetSummary(msgspec.Struct, frozen=True):
-    total: int
-
-
 class NoFilters(msgspec.Struct, frozen=True):
     pass
 
@@ -73,7 +65,7 @@ class TargetListing(msgspec.Struct, frozen=True, kw_only=True):
     schema_version: Literal[1]
     generated_at: str
     filters: NoFilters
-    summary: TargetSummary
+    summary: Total
     items: list[TargetItem]
 
 
@@ -109,7 +101,52 @@ DOCUMENTS: Final[dict[str, tuple[Any, str]]] = {
         WatchLine[Literal["sessions"], SessionIdentity, SessionItem],
         "a line of GET /v1/watch?scope=sessions",
     ),
+    "health": (shapes.HealthAnswer, "GET /v1/health, agtmux status --json"),
+    "doctor": (shapes.DoctorAnswer, "GET /v1/doctor, agtmux doctor --json"),
+    "explain": (shapes.ExplainAnswer, "GET /v1/explain, agtmux explain --json"),
+    "preview": (shapes.PreviewAnswer, "GET /v1/preview"),
+    "target": (
+        shapes.TargetAnswer,
+        "POST /v1/targets and /v1/targets/{name}/connect, agtmux target add|connect --json",
+    ),
+    "target-removed": (shapes.RemovedAnswer, "DELETE /v1/targets/{name}, agtmux target remove --json"),
+    "hooks": (shapes.HooksAnswer, "POST /v1/hooks, agtmux hooks install|uninstall|status --json"),
+    "receipt": (shapes.ReceiptAnswer, "POST /v1/events with one event"),
+    "receipts": (shapes.BatchAnswer, "POST /v1/events with several events"),
+    "decision": (shapes.DecisionAnswer, "POST /v1/decisions/wait"),
+    "action": (shapes.ActionAnswer, "POST /v1/actions/{type}, agtmux approve --json and every other action"),
+    "actions": (shapes.ActionListing, "GET /v1/actions, agtmux log actions --json"),
+    "error": (shapes.ErrorAnswer, "every answer that is an error, and every command's with --json"),
+    "wait": (shapes.WaitAnswer, "agtmux wait --json"),
+    "bar": (shapes.BarAnswer, "agtmux bar --json"),
+    "classify": (shapes.ClassifyAnswer, "agtmux classify"),
+    "down": (shapes.DownAnswer, "agtmux down --json"),
+    "demo-started": (shapes.DemoStarted, "agtmux demo --json"),
+    "demo-stopped": (shapes.DemoStopped, "agtmux demo --stop --json"),
 }
+
+# Which documents an answer of a route may follow. Every action has the same.
+ROUTES: Final[dict[tuple[str, str], tuple[str, ...]]] = {
+    ("GET", "/v1/health"): ("health",),
+    ("GET", "/v1/panes"): ("panes",),
+    ("GET", "/v1/windows"): ("windows",),
+    ("GET", "/v1/sessions"): ("sessions",),
+    ("GET", "/v1/targets"): ("targets",),
+    ("POST", "/v1/targets"): ("target",),
+    ("POST", "/v1/targets/{name}/connect"): ("target",),
+    ("DELETE", "/v1/targets/{name}"): ("target-removed",),
+    ("GET", "/v1/watch"): ("watch-panes", "watch-windows", "watch-sessions"),
+    ("GET", "/v1/explain"): ("explain",),
+    ("GET", "/v1/preview"): ("preview",),
+    ("GET", "/v1/doctor"): ("doctor",),
+    ("POST", "/v1/hooks"): ("hooks",),
+    ("POST", "/v1/events"): ("receipt", "receipts"),
+    ("POST", "/v1/decisions/wait"): ("decision",),
+    ("GET", "/v1/actions"): ("actions",),
+    ("POST", "/v1/actions/{type}"): ("action",),
+}
+# What may have fields that no type knows.
+_OPEN: Final = {"ActionAnswer"}
 
 
 def document(name: str) -> str:
@@ -117,6 +154,9 @@ def document(name: str) -> str:
     schema = msgspec.json.schema(kind)
     if name.startswith("watch-"):
         schema |= {"allOf": [_has(line, content) for line, content in (("snapshot", "items"), ("delta", "changes"))]}
+    for title_of, definition in schema["$defs"].items():
+        if title_of in _OPEN:
+            definition["additionalProperties"] = True
     text = json.dumps({"$schema": DIALECT, "title": title, **schema}, indent=2, ensure_ascii=False)
     # A generic type is called after all of its parameters, which tells nobody anything.
     for long, definition in schema["$defs"].items():

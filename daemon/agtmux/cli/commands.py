@@ -21,10 +21,8 @@ class Command:
 
 _COMMON = ("--json", "--no-start", "--help")
 _GUARDS = ("--if-runtime", "--if-state", "--if-updated-within", "--force-stale")
-_FILTERS = (
-    *("--target", "--all-targets", "--target-session", "--session", "--state", "--agent"),
-    *("--needs-action", "--all", "--group-by"),
-)
+_PLACES = ("--target", "--all-targets", "--target-session", "--session", "--agent")
+_FILTERS = (*_PLACES, "--state", "--needs-action", "--all", "--group-by")
 
 COMMANDS: Final[dict[str, Command]] = {
     "up": Command(
@@ -54,6 +52,18 @@ COMMANDS: Final[dict[str, Command]] = {
         "show what agents do as it changes, as a live table or as JSON lines",
         "agtmux watch --needs-action",
         ("--scope", *_FILTERS, "--format", "--interval", "--cursor", "--once", *_COMMON),
+    ),
+    "wait": Command(
+        "agtmux.cli.wait",
+        "block until agents are in a state, or another one needs you",
+        "agtmux wait %3 --for completed,error --timeout 30m && make deploy",
+        ("--for", "--all", "--any", "--timeout", "--ignore-others", *_PLACES, *_COMMON),
+    ),
+    "bar": Command(
+        "agtmux.cli.bar",
+        "print one line for a status bar: who needs you, and how many do what",
+        "agtmux bar --format plain --width 60",
+        ("--format", "--width", "--json", "--help"),
     ),
     "target": Command(
         "agtmux.cli.target",
@@ -118,8 +128,8 @@ COMMANDS: Final[dict[str, Command]] = {
     "log": Command(
         "agtmux.cli.log",
         "say who did what to which agent, and what came of it",
-        "agtmux log actions --limit 20",
-        ("actions", "--limit", *_COMMON),
+        "agtmux log actions --type approve --since 1d",
+        ("actions", "--action", "--ref", "--type", "--since", "--limit", *_COMMON),
     ),
     "classify": Command(
         "agtmux.cli.classify",

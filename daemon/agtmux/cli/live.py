@@ -24,6 +24,10 @@ _FRAME: Final = 0.04
 _LEAVE: Final = (b"q", b"Q", b"\x03", b"\x04", b"")
 
 
+# Below this many lines, those that need you are worth more than heads and help.
+_ROOMY: Final = 6
+
+
 class _Left(Exception):
     """The user has seen enough."""
 
@@ -77,11 +81,28 @@ class _Screen:
         height = os.get_terminal_size(sys.stdout.fileno()).lines
         width = terminal_width()
         lines = self._view.draw(colour=wants_colour(), width=width)
-        room = max(1, height - 2)
-        if len(lines) > room > 1:
-            hidden = len(lines) - room + 1
-            lines[room - 1 :] = [cut(f"… and {hidden} more", width)]
-        shown = [*lines[:room], "", cut("q leaves; the daemon stays, `agtmux down` stops it", width)]
-        body = "\r\n".join(line + "\x1b[K" for line in shown[:height])
+        shown = within(lines, height, width, self._view.needs_you)
+        if height >= _ROOMY:
+            shown += ["", cut("q leaves; the daemon stays, `agtmux down` stops it", width)]
+        body = "\r\n".join(line + "\x1b[K" for line in shown)
         sys.stdout.write("\x1b[H" + body + "\x1b[J")
         sys.stdout.flush()
+
+
+def within(lines: list[str], height: int, width: int | None, needs_you: int) -> list[str]:
+    """As much of a table as fits: its summary, its heads if there is room, and its rows, most urgent first. What does
+    not fit is told in the last line; in a single one the summary says it all."""
+    summary, heads, rows = lines[:1], lines[1:2], lines[2:]
+    if height < _ROOMY:
+        heads, room = [], height - 1
+    else:
+        # Beside these two, an empty line and one of help.
+        room = height - 4
+    if len(rows) <= room:
+        return [*summary, *heads, *rows]
+    if room < 1:
+        return summary
+    shown, hidden = rows[: room - 1], len(rows) - room + 1
+    waiting = max(0, needs_you - len(shown))
+    need = f", {waiting} of them {'needs' if waiting == 1 else 'need'} you" if waiting else ""
+    return [*summary, *heads, *shown, cut(f"… and {hidden} more{need}", width)]

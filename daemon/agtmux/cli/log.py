@@ -1,35 +1,62 @@
-"""`agtmux log actions`: who did what to which agent, and what came of it."""
+"""`agtmux log actions`: who did what to which agent, what came of it, and what the agent did then."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
 from agtmux.cli.options import add_common, client, print_json
+from agtmux.cli.refs import full_ref
+from agtmux.client import with_query
+from agtmux.domain.errors import AgtmuxError, ErrorCode
+from agtmux.domain.legible import legible
 
 # `typing` costs every command four milliseconds and is needed by nobody at run time.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Final
+
+# Of an id, in a table: enough to find it by.
+_SHORT: Final = 12
+_HEADS: Final = ("AT", "ACTION", "RESULT", "BY", "AGENT", "PANE", "RUNTIME", "ID", "")
+_PANE: Final = _HEADS.index("PANE")
 
 
 def configure(parser: ArgumentParser) -> None:
     parser.description = "Every action that was asked for, the latest first, refused ones included."
     parser.add_argument("what", choices=["actions"], help="what to show")
-    parser.add_argument("--limit", type=int, default=50, metavar="N", help="how many (50)")
+    parser.add_argument(
+        "--action", metavar="ID", help="only this one, and what the agent reported then; an ID as shown"
+    )
+    parser.add_argument("--ref", help="only on this pane, wherever it was then, or on this runtime")
+    parser.add_argument("--type", metavar="ACTION", help="only of this type, as approve or view-output")
+    parser.add_argument("--since", metavar="D", help="only of the last, as 30m or 2d")
+    parser.add_argument("--limit", type=int, metavar="N", help="how many (50)")
     add_common(parser)
 
 
 def run(options: Namespace) -> int:
-    answer = client(options).get(f"/v1/actions?limit={options.limit}")
+    daemon = client(options)
+    if options.action is not None and any((options.ref, options.type, options.since, options.limit)):
+        raise AgtmuxError(ErrorCode.USAGE, "--action is one action already; leave the other choices out")
+    asked = {
+        "action_id": options.action,
+        "ref": None if options.ref is None else full_ref(daemon, options.ref),
+        "type": options.type,
+        "since": options.since,
+        "limit": None if options.limit is None else str(options.limit),
+    }
+    answer = daemon.get(with_query("/v1/actions", asked))
     if options.json:
         print_json(answer)
-        return 0
-    from agtmux.cli.table import draw, terminal_width, wants_colour
+    elif options.action is not None:
+        print("\n".join(map(legible, _lines(answer["items"][0]))))
+    elif answer["items"]:
+        from agtmux.cli.table import draw, terminal_width, wants_colour
 
-    heads = ("AT", "ACTION", "RESULT", "BY", "PANE", "RUNTIME", "")
-    rows = [_row(item) for item in answer["items"]]
-    lines = draw(heads, rows, colour=wants_colour(), width=terminal_width()) if rows else ["nothing was done yet"]
-    print("\n".join(lines))
+        rows = [_row(item) for item in answer["items"]]
+        print("\n".join(draw(_HEADS, rows, colour=wants_colour(), width=terminal_width(), place=_PANE)))
+    else:
+        print("nothing fits what was asked for" if answer["filters"] else "nothing was done yet")
     return 0
 
 
@@ -39,7 +66,31 @@ def _row(item: dict[str, Any]) -> tuple[str, ...]:
         item["action_type"],
         item["result_code"],
         item["about"].get("actor") or "-",
-        f"{item['target']}/{item['pane_id']}",
-        item["runtime_id"][:12],
+        item["agent_type"] or "-",
+        _place(item),
+        item["runtime_id"][:_SHORT],
+        item["action_id"][:_SHORT],
         item["error_code"] or "",
     )
+
+
+def _lines(item: dict[str, Any]) -> list[str]:
+    """One action in full."""
+    error = f" ({item['error_code']})" if item["error_code"] else ""
+    lines = [
+        f"{item['action_type']} {item['action_id']}",
+        f"  {item['result_code']}{error}, asked for by {item['about'].get('actor') or 'somebody'}"
+        f" at {item['requested_at']}, over at {item['completed_at'] or '-'}",
+        f"  {item['agent_type'] or 'runtime'} in {_place(item)}, runtime {item['runtime_id']}",
+    ]
+    about = {name: value for name, value in item["about"].items() if name not in ("actor", "force_stale")}
+    lines += [f"  {name}: {value}" for name, value in about.items()]
+    for event in item["events"]:
+        lines.append(f"  {event['relation']:<8} {event['ingested_at']} {event['source']} {event['event_type']}")
+    return lines
+
+
+def _place(item: dict[str, Any]) -> str:
+    if item["ref"] is None:
+        return f"{item['target']}/{item['pane_id']}"
+    return str(item["ref"]).removeprefix("pane:")

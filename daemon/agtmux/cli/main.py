@@ -16,7 +16,9 @@ from agtmux.domain.legible import legible
 # `typing` costs every command four milliseconds and is needed by nobody at run time.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Final, NoReturn
+    from argparse import Action
+    from collections.abc import Iterable
+    from typing import Any, Final, NoReturn
 
 _USAGE: Final = "usage: agtmux [--version] [--help] COMMAND …"
 
@@ -80,7 +82,9 @@ def _run(words: list[str]) -> int:
         return 0
     command = COMMANDS.get(words[0])
     if command is None:
-        raise AgtmuxError(ErrorCode.USAGE, f"there is no command {words[0]!r}{_guess(words[0])}; see agtmux --help")
+        raise AgtmuxError(
+            ErrorCode.USAGE, f"there is no command {words[0]!r}{_guess(words[0], COMMANDS)}; see agtmux --help"
+        )
     module = import_module(command.module)
     parser = _Parser(
         prog=f"agtmux {words[0]}",
@@ -111,7 +115,23 @@ class _Parser(ArgumentParser):
         super().__init__(*arguments, **options)  # type: ignore[arg-type]
 
     def error(self, message: str) -> NoReturn:
+        unknown = message.removeprefix("unrecognized arguments: ")
+        if unknown != message:
+            word = unknown.split()[0]
+            message = f"there is no {word} here{_guess(word.partition('=')[0], _options_of(self))}"
         raise AgtmuxError(ErrorCode.USAGE, f"{message}; see {self.prog} --help")
+
+    def _check_value(self, action: Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            known = [str(choice) for choice in action.choices]
+            self.error(f"{value!r} is not one of {', '.join(known)}{_guess(str(value), known)}")
+
+
+def _options_of(parser: ArgumentParser) -> list[str]:
+    """Of the parser and of those below it, which hand up what they do not know."""
+    found = [option for action in parser._actions for option in action.option_strings if option.startswith("--")]
+    below = [each for action in parser._actions if isinstance(action.choices, dict) for each in action.choices.values()]
+    return found + [option for each in below for option in _options_of(each)]
 
 
 def _report(error: AgtmuxError, as_json: bool) -> int:
@@ -144,10 +164,10 @@ def _overview() -> str:
     )
 
 
-def _guess(word: str) -> str:
+def _guess(word: str, known: Iterable[str]) -> str:
     from difflib import get_close_matches
 
-    close = get_close_matches(word, COMMANDS, 1)
+    close = get_close_matches(word, list(known), 1)
     return f", did you mean {close[0]}?" if close else ""
 
 

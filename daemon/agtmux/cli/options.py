@@ -41,15 +41,29 @@ def conditions(options: Namespace) -> dict[str, object]:
     return {name: value for name, value in found.items() if value is not None} | {"force_stale": options.force_stale}
 
 
-def add_filters(parser: ArgumentParser) -> None:
-    """Which panes a listing or a watch is about."""
+def add_places(parser: ArgumentParser) -> None:
+    """Which agents, by where and who they are."""
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--target", metavar="NAME", help="only this target")
     where.add_argument("--all-targets", action="store_true", help="every target, which is what happens anyway")
     where.add_argument("--target-session", metavar="TARGET/SESSION", help="only this session, its name percent-encoded")
     parser.add_argument("--session", metavar="NAME", help="only sessions of this name")
-    parser.add_argument("--state", help="only agents in this state")
     parser.add_argument("--agent", metavar="TYPE", help="only agents of this type")
+
+
+def places(options: Namespace) -> dict[str, str | None]:
+    return {
+        "target": options.target,
+        "target_session": options.target_session,
+        "session": options.session,
+        "agent": options.agent,
+    }
+
+
+def add_filters(parser: ArgumentParser) -> None:
+    """Which panes a listing or a watch is about."""
+    add_places(parser)
+    parser.add_argument("--state", help="only agents in this state")
     parser.add_argument("--needs-action", action="store_true", help="only agents that need you")
     parser.add_argument("--all", action="store_true", help="panes without an agent as well")
     parser.add_argument(
@@ -61,12 +75,8 @@ def add_filters(parser: ArgumentParser) -> None:
 
 def filters(options: Namespace) -> dict[str, str | None]:
     """As the API takes them."""
-    return {
-        "target": options.target,
-        "target_session": options.target_session,
-        "session": options.session,
+    return places(options) | {
         "state": options.state,
-        "agent": options.agent,
         "needs_action": "1" if options.needs_action else None,
         "all": "1" if options.all else None,
         "group_by": options.group_by,

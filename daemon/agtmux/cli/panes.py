@@ -23,7 +23,7 @@ SIGNS: Final[dict[str, tuple[str, str]]] = {
     "unknown": ("~", "dim"),
 }
 _HEADS: Final = ("", "STATE", "AGENT", "AGE", "PANE", "ASKS / TITLE")
-_GROUP_HEADS: Final = ("", "STATE", "WAIT", "RUN", "PLACE", "NAME", "AGENTS")
+_GROUP_HEADS: Final = ("", "STATE", "WAIT", "RUN", "PLACE", "{}", "AGENTS")
 # PANE and PLACE; where there is little room, the window and the pane are what one needs of them.
 _PLACE: Final = 4
 
@@ -49,12 +49,28 @@ def draw_groups(listing: dict[str, Any], *, colour: bool, width: int | None) -> 
         identity = item["identity"]
         counts = ", ".join(f"{count} {state}" for state, count in item["by_state"].items())
         sign, style = SIGNS.get(item["top_state"], ("?", ""))
-        place = "/".join(identity[part] for part in ("target", "session_name", "window_id") if part in identity)
-        name = item.get("window_name") or ", ".join(item.get("by_target", ()))
-        rows.append((sign, item["top_state"], str(item["waiting"]), str(item["running"]), place, name, counts))
+        place = place_of(identity)
+        more_head, more = _what_place_leaves_out(item)
+        rows.append((sign, item["top_state"], str(item["waiting"]), str(item["running"]), place, more, counts))
         styles.append(style)
+    heads = [head.format(more_head) for head in _GROUP_HEADS]
     summary = cut(summary_line(listing["summary"]), width)
-    return [summary, *draw(_GROUP_HEADS, rows, styles, colour=colour, width=width, place=_PLACE)]
+    return [summary, *draw(heads, rows, styles, colour=colour, width=width, place=_PLACE)]
+
+
+def _what_place_leaves_out(item: dict[str, Any]) -> tuple[str, str]:
+    """What else tells a window or a session from others, and what that is called."""
+    if "window_name" in item:
+        return "NAME", item["window_name"]
+    if "target" not in item["identity"]:
+        return "TARGETS", ", ".join(item["by_target"])
+    return "WINDOWS", str(item["windows"])
+
+
+def place_of(identity: dict[str, str]) -> str:
+    """Of a pane, a window or a session."""
+    parts = ("target", "session_name", "window_id", "pane_id")
+    return "/".join(identity[part] for part in parts if part in identity)
 
 
 def _nothing(listing: dict[str, Any]) -> str:
@@ -83,6 +99,6 @@ def pane_row(item: dict[str, Any], now: datetime) -> tuple[str, ...]:
         state,
         item["agent_type"],
         format_age(int(age.total_seconds() * 1_000_000)),
-        f"{identity['target']}/{identity['session_name']}/{identity['window_id']}/{identity['pane_id']}",
+        place_of(identity),
         attention["summary"] if attention else item["title"],
     )

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import Any, Final
 
 _URGENCY: Final = {state: rank for rank, state in enumerate(SIGNS)}
+_NEEDS_YOU: Final = ("error", "waiting_approval", "waiting_input")
 
 
 class View:
@@ -38,12 +39,24 @@ class View:
             else:
                 self._items.pop(_key(change["identity"]), None)
 
+    def now(self) -> datetime:
+        """In the daemon's time, which a wall clock that is set does not change."""
+        return self._said_at + timedelta(seconds=time.monotonic() - self._heard_at)
+
     def listing(self) -> dict[str, Any]:
-        # In the daemon's time, which a wall clock that is set does not change.
-        now = self._said_at + timedelta(seconds=time.monotonic() - self._heard_at)
         items = sorted(self._items.values(), key=_place)
         items.sort(key=lambda item: _URGENCY.get(item.get("state") or item["top_state"], len(_URGENCY)))
-        return {"generated_at": now.isoformat(), "filters": self._filters, "summary": self._summary, "items": items}
+        return {
+            "generated_at": self.now().isoformat(),
+            "filters": self._filters,
+            "summary": self._summary,
+            "items": items,
+        }
+
+    @property
+    def needs_you(self) -> int:
+        """How many rows of the table do."""
+        return sum((item.get("state") or item["top_state"]) in _NEEDS_YOU for item in self._items.values())
 
     def draw(self, *, colour: bool, width: int | None) -> list[str]:
         draw = draw_panes if self._scope == "panes" else draw_groups

@@ -10,6 +10,7 @@ import sys
 import time
 from argparse import ArgumentParser, Namespace
 
+from agtmux.cli.follow import follow, say
 from agtmux.cli.options import add_common, add_filters, client, filters
 from agtmux.cli.table import is_terminal, terminal_width, wants_colour
 from agtmux.client import Client, with_query
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from typing import Final
 
 _INTERVAL: Final = "2s"
-# A daemon that is replaced is back within a second; one that is down may be so for long.
-_RETRIES: Final = (0.05, 0.1, 0.2, 0.5, 1.0)
+# Seconds; a month would be more milliseconds than poll takes.
+_LONGEST_POLL: Final = 86_400.0
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -66,38 +67,22 @@ def run(options: Namespace) -> int:
 def _print_lines(daemon: Client, asked: dict[str, str | None], cursor: str | None, *, once: bool) -> int:
     """The daemon's lines as they are, through restarts of the daemon as well."""
     output = _Output()
-    has_begun = False
-    while True:
-        query = asked | {"cursor": cursor, "once": "1" if once else None}
-        try:
-            for line in daemon.lines(with_query("/v1/watch", query), output.wait):
-                output.write(line + b"\n")
-                cursor, has_begun = json.loads(line)["cursor"], True
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            if once:
-                raise _gone(error) from None
-        except AgtmuxError as error:
-            # One that is on its way out says so.
-            if once or not has_begun or error.code is not ErrorCode.DAEMON_UNAVAILABLE:
-                raise
-            output.rest(_RETRIES[0])
-        if once:
-            return 0
-        daemon = _back(output)
+    if once:
+        return _print_once(daemon, with_query("/v1/watch", asked | {"cursor": cursor, "once": "1"}), output)
+    for line, _ in follow(daemon, asked, output, cursor):
+        output.write(line + b"\n")
+    return 0
 
 
-def _back(output: _Output) -> Client:
-    """The daemon once it answers again. Whoever stopped it had a reason: it is waited for and not started."""
-    daemon = Client(start=False)
-    tries = 0
-    while not daemon.is_answered():
-        if tries == len(_RETRIES):
-            _say("agtmux: agtmuxd has stopped; waiting for it")
-        output.rest(_RETRIES[min(tries, len(_RETRIES) - 1)])
-        tries += 1
-    return daemon
+def _print_once(daemon: Client, path: str, output: _Output) -> int:
+    try:
+        for line in daemon.lines(path, output.wait):
+            output.write(line + b"\n")
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise _gone(error) from None
+    return 0
 
 
 def _print_tables(daemon: Client, path: str, interval: float, *, once: bool) -> int:
@@ -138,18 +123,12 @@ def _print_tables(daemon: Client, path: str, interval: float, *, once: bool) -> 
     if is_stale:
         print_table()
     if not once:
-        _say("agtmuxd has stopped")
+        say("agtmuxd has stopped")
     return 0
 
 
 def _gone(error: OSError) -> AgtmuxError:
     return AgtmuxError(ErrorCode.DAEMON_UNAVAILABLE, f"agtmuxd went away in mid-answer ({error}); ask again")
-
-
-def _say(sentence: str) -> None:
-    # Python prints to standard output what is meant for a standard error that is closed.
-    if sys.stderr is not None:
-        print(sentence, file=sys.stderr, flush=True)
 
 
 class _Output:
@@ -184,7 +163,7 @@ class _Output:
             waiting.register(connection, select.POLLIN)
         if self._has_reader:
             waiting.register(self._descriptor, 0)
-        ready = dict(waiting.poll(None if seconds is None else seconds * 1000))
+        ready = dict(waiting.poll(None if seconds is None else min(seconds, _LONGEST_POLL) * 1000))
         if ready.pop(self._descriptor, 0) & (select.POLLERR | select.POLLHUP):
             raise BrokenPipeError
         return bool(ready)

@@ -31,6 +31,11 @@ _ROWS: Final = (
     "DELETE FROM events WHERE rowid IN (SELECT rowid FROM events WHERE ingested_at < ? LIMIT ?)",
     "DELETE FROM event_inbox WHERE rowid IN (SELECT rowid FROM event_inbox"
     " WHERE ingested_at < ? AND status <> 'pending_bind' LIMIT ?)",
+    "DELETE FROM action_snapshots WHERE rowid IN (SELECT rowid FROM action_snapshots WHERE observed_at < ? LIMIT ?)",
+    # Its own event came after it, and goes first.
+    "DELETE FROM actions WHERE rowid IN (SELECT rowid FROM actions a WHERE requested_at < ?"
+    " AND completed_at IS NOT NULL AND NOT EXISTS (SELECT 1 FROM events e WHERE e.action_id = a.action_id)"
+    " AND NOT EXISTS (SELECT 1 FROM action_snapshots s WHERE s.action_id = a.action_id) LIMIT ?)",
     "DELETE FROM runtime_source_cursors WHERE runtime_id IN (SELECT runtime_id FROM runtimes"
     " WHERE ended_at < ? LIMIT ?)",
     "DELETE FROM runtimes WHERE rowid IN (SELECT rowid FROM runtimes WHERE ended_at < ? AND NOT EXISTS"
