@@ -136,7 +136,9 @@ def _hindrance(flags: list[str]) -> str:
 
 def _pattern(text: str) -> str:
     """The line as an expression for tmux's search. What may have a meaning there stands for any one character."""
-    return "^" + _SIGNS.sub(".", text[:_LONGEST_PATTERN]) + ("$" if len(text) <= _LONGEST_PATTERN else "")
+    # Blanks at the end, hard ones included, are not a part of what was looked at.
+    end = "[ \u00a0]*$" if len(text) <= _LONGEST_PATTERN else ""
+    return "^" + _SIGNS.sub(".", text[:_LONGEST_PATTERN]) + end
 
 
 def _name(command: str) -> str:
