@@ -72,7 +72,9 @@ class Timeline:
 class Driven:
     """`with Driven(claude, "2.1.325", hooks=True) as driven: driven.say("…"); driven.expect("running")`"""
 
-    def __init__(self, agent: ModuleType, version: str, *, hooks: bool, width: int = 120, height: int = 40) -> None:
+    def __init__(
+        self, agent: ModuleType, version: str, *, hooks: bool, width: int = 120, height: int = 40, wish: str = ""
+    ) -> None:
         self.agent = agent
         self.hooks = hooks
         self.manners: Manners = MANNERS[agent.NAME]
@@ -83,7 +85,7 @@ class Driven:
             version,
             width=width,
             height=height,
-            wishes=frozenset({"few-tries"}),
+            wishes=frozenset({"few-tries", *wish.split()}),
             prepared=self._prepared,
         )
         # As an agent's hooks find it: below the home, with nothing set.

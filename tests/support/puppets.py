@@ -19,6 +19,7 @@ class Puppet:
     def __init__(self, home: Home, name: str, *, in_shell: bool = False, width: int = 80) -> None:
         self.home = home
         self.name = name
+        self.folder = home.folder
         command = f"exec -a claude {sys.executable} {PROGRAM} {name} {home.folder}"
         if in_shell:
             self.pane = home.pane(agent=None, command="bash --norc")
@@ -29,11 +30,11 @@ class Puppet:
 
     def tell(self, order: str) -> None:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as strings:
-            strings.sendto(order.encode(), str(self.home.folder / f"{self.name}.sock"))
+            strings.sendto(order.encode(), str(self.folder / f"{self.name}.sock"))
 
     def log(self) -> list[dict[str, Any]]:
         try:
-            return [json.loads(line) for line in (self.home.folder / f"{self.name}.log").read_text().splitlines()]
+            return [json.loads(line) for line in (self.folder / f"{self.name}.log").read_text().splitlines()]
         except FileNotFoundError:
             return []
 

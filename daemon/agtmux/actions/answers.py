@@ -20,7 +20,7 @@ from agtmux.actions.typing import WAITING, Sight, Typist, clean
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.redact import redact_text
 from agtmux.domain.runtimes import PaneId, RuntimeId, TargetId
-from agtmux.domain.states import State
+from agtmux.domain.states import Reason, State
 from agtmux.engine.apply import Record
 
 # How long an agent may take to move on once it has its answer.
@@ -104,7 +104,7 @@ async def _by_key(typist: Typist, record: Record, still_there: StillThere, reaso
         raise AgtmuxError(ErrorCode.PRECONDITION_FAILED, "its screen does not hold still; no key was pressed")
     about = {"way": "key", "key": key}
     summary = None if sight.seen.asked is None else str(redact_text(sight.seen.asked.summary))
-    await _goes(typist, record, shown)
+    await _goes(typist, record, shown, allow=allow)
     if reason and not allow:
         about["reason"] = await _hand_over(typist, record, reason, still_there)
     return Done(DELIVERED, about, {"question": summary})
@@ -127,8 +127,8 @@ def _key(sight: Sight, shown: str, *, allow: bool) -> str:
     return key
 
 
-async def _goes(typist: Typist, record: Record, shown: str) -> None:
-    """Until that dialog is gone; raises if it does not go."""
+async def _goes(typist: Typist, record: Record, shown: str, *, allow: bool) -> None:
+    """Until that dialog is gone and the agent goes on; raises if it does not, or not as if it had been our answer."""
     deadline = asyncio.get_running_loop().time() + _PATIENCE
     while True:
         try:
@@ -142,6 +142,8 @@ async def _goes(typist: Typist, record: Record, shown: str) -> None:
         if sight.seen.state in WAITING and is_other:
             return
         if sight.seen.state in (State.RUNNING, State.IDLE, State.COMPLETED, State.ERROR):
+            if allow and sight.seen.reason_code == Reason.INTERRUPTED:
+                raise _uncertain("the key was pressed, and somebody stopped the agent in the same moment")
             return
         if asyncio.get_running_loop().time() > deadline:
             raise _uncertain("the key was pressed once, and the dialog is still there")

@@ -51,6 +51,7 @@ TOOLS = {"type": "assistant.message", "data": {"toolRequests": [{"toolCallId": "
 LAST = {"type": "assistant.message", "data": {"toolRequests": []}}
 ASK = {"type": "tool.execution_start", "data": {"toolName": "ask_user"}}
 CANCELLED = {"type": "permission.completed", "data": {"result": {"kind": "cancelled"}}}
+OWN_COMMAND = {"type": "tool.execution_complete", "data": {"isUserRequested": True}}
 OF_SUBAGENT = {"type": "assistant.message", "data": {"toolRequests": [], "parentToolCallId": "1"}}
 
 
@@ -72,6 +73,11 @@ OF_SUBAGENT = {"type": "assistant.message", "data": {"toolRequests": [], "parent
         (("assistant.turn_start", LAST, "assistant.turn_end", "hook.start", "hook.end"), "completed/session_file"),
         (("assistant.turn_start", "assistant.turn_end", "session.error"), "error/session_file"),
         (("tool.execution_start", OF_SUBAGENT), "running/session_file"),
+        # A command that the user runs beside the agent is no turn.
+        (
+            ("assistant.turn_start", LAST, "assistant.turn_end", "tool.user_requested", OWN_COMMAND),
+            "completed/session_file",
+        ),
         (("something.new",), None),
     ],
 )

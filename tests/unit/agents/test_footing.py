@@ -1,0 +1,80 @@
+"""What a key would meet: the lines that hold it there, and whether a prompt holds just what was typed."""
+
+import pytest
+
+from agtmux.agents.contract import Glance
+from agtmux.agents.registry import Registry
+from agtmux.agents.screen.capture import read_capture
+from corpus.scoreboard import cases
+
+REGISTRY = Registry.load()
+CASES = cases()
+RULE = "─" * 40
+
+
+def footing(agent: str, *lines: str):
+    return REGISTRY.footing(agent, Glance("\n".join(lines) + "\n"))
+
+
+def test_every_recorded_prompt_and_list_can_be_held():
+    checked = 0
+    for case in CASES:
+        found = REGISTRY.footing(case.agent, Glance(case.screen, case.label["title"], case.label["command"]))
+        lines = [line.text for line in read_capture(case.screen).lines]
+        for anchor in found.anchors:
+            assert lines[anchor.number - 1] == anchor.text and lines.count(anchor.text) == 1, case
+        if found.reading.seen.composer != "none":
+            assert found.anchors, case
+            checked += 1
+    assert checked > 1_000
+
+
+def test_a_prompt_like_one_that_was_sent_is_held_by_what_is_below():
+    found = footing("claude", "❯ again", "● Done.", RULE, "❯ again", RULE, "  ? for shortcuts")
+    assert [(anchor.number, anchor.text) for anchor in found.anchors] == [(6, "  ? for shortcuts")]
+
+
+def test_a_dialog_is_held_by_its_options_and_what_they_are_about():
+    found = footing("claude", RULE, " Bash command", "", "   touch a", "", " Proceed?", " ❯ 1. Yes", "   2. No")
+    assert {anchor.text.strip() for anchor in found.anchors} >= {"❯ 1. Yes", "2. No", "Proceed?", "touch a"}
+
+
+@pytest.mark.parametrize(("prompt", "mode"), [("❯ hello", ""), ("! ls", "!"), ("!", "!"), ("❯ !ls", "")])
+def test_the_sign_of_a_prompt_tells_its_mode(prompt: str, mode: str):
+    assert footing("claude", RULE, prompt, RULE).mode == mode
+
+
+LINES = "\n".join(f"line {number}" for number in range(200))
+
+
+@pytest.mark.parametrize(
+    ("agent", "draft", "mode", "text", "expected"),
+    [
+        ("claude", "hello there", "", "hello there", True),
+        ("claude", "hello\nthere", "", "hello there", True),
+        ("claude", "hello there you", "", "hello there", False),
+        ("claude", "ello there", "", "hello there", False),
+        ("claude", "", "", "hello", False),
+        ("claude", "ls", "!", "!ls", True),
+        ("claude", "ls", "!", "ls", False),
+        ("claude", "!ls", "", "!ls", True),
+        ("claude", "[Pasted text #1 +199 lines]", "", LINES, True),
+        ("claude", "[Pasted text #12 +199 lines]", "", LINES, True),
+        ("claude", "[Pasted text #1 +198 lines]", "", LINES, False),
+        ("claude", "x[Pasted text #1 +199 lines]", "", LINES, False),
+        ("claude", "[Pasted text #3]", "", "x" * 2_000, True),
+        ("claude", "[Pasted text #3]", "", "two\nlines", False),
+        ("codex", f"[Pasted Content {len(LINES)} chars]", "", LINES, True),
+        ("codex", f"[Pasted Content {len(LINES) + 1} chars]", "", LINES, False),
+        ("gemini", "[Pasted Text: 200 lines]", "", LINES, True),
+        ("gemini", "[Pasted Text: 700 chars]", "", "x" * 700, True),
+        ("copilot", "[Paste #2 - 200 lines]", "", LINES, True),
+        ("copilot", "[Saved pasted content to workspace (1.9 KB) id=1]", "", "é" * 1_000, False),
+        ("copilot", "[Saved pasted content to workspace (2.0 KB) id=1]", "", "é" * 1_000, True),
+        # Taller than the prompt: its end is shown.
+        ("copilot", "word " * 20, "", "word " * 60, True),
+        ("copilot", "word " * 3, "", "word " * 60, False),
+    ],
+)
+def test_a_prompt_holds_just_what_was_typed(agent: str, draft: str, mode: str, text: str, expected: bool):
+    assert REGISTRY.sheet(agent).typing.holds(draft, mode, text) is expected
