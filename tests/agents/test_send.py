@@ -102,7 +102,11 @@ def test_every_text_is_taken_at_an_idle_prompt_as_it_is(name: str, version: str)
         its.pane.keys("Escape")
         its.pane.settle()
         desk.delivers("!echo $((6 * 7))nd")
-        its.pane.wait_for("42nd")
+        if name == "gemini":
+            # Only a sign that is typed makes a command there.
+            desk.model_gets("!echo $((6 * 7))nd")
+        else:
+            its.pane.wait_for("42nd")
         desk.rests()
 
 
@@ -218,6 +222,5 @@ def test_an_answer_that_the_user_forestalls_does_nothing_or_says_so(name: str, v
             assert done.returncode != 4 or not (project / label).exists(), f"{done}\n{its.pane.screen()}"
             assert done.returncode != 0 or (project / label).exists(), f"{done}\n{its.pane.screen()}"
             assert done.returncode != 1 or "E_DELIVERY_UNCERTAIN" in done.stderr, done
-            screen = its.pane.screen()
-            assert "❯ 1\n" not in screen and "› 1\n" not in screen, screen
+            assert re.search(r"^\s*[❯›>] 1\s*$", its.pane.screen(), re.MULTILINE) is None, its.pane.screen()
         print(ends)

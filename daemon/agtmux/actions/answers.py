@@ -26,6 +26,9 @@ from agtmux.engine.apply import Record
 # How long an agent may take to move on once it has its answer.
 _PATIENCE: Final = 5.0
 _LOOK_EVERY: Final = 0.05
+# And to draw how something ended.
+_DRAWN: Final = 0.3
+_AT_REST: Final = frozenset({State.IDLE, State.COMPLETED, State.ERROR})
 _TRIES: Final = 20
 _LONGEST_REASON: Final = 2_000
 
@@ -104,7 +107,7 @@ async def _by_key(typist: Typist, record: Record, still_there: StillThere, reaso
         raise AgtmuxError(ErrorCode.PRECONDITION_FAILED, "its screen does not hold still; no key was pressed")
     about = {"way": "key", "key": key}
     summary = None if sight.seen.asked is None else str(redact_text(sight.seen.asked.summary))
-    await _goes(typist, record, shown, allow=allow)
+    await _goes(typist, record, shown, key, allow=allow)
     if reason and not allow:
         about["reason"] = await _hand_over(typist, record, reason, still_there)
     return Done(DELIVERED, about, {"question": summary})
@@ -127,9 +130,11 @@ def _key(sight: Sight, shown: str, *, allow: bool) -> str:
     return key
 
 
-async def _goes(typist: Typist, record: Record, shown: str, *, allow: bool) -> None:
+async def _goes(typist: Typist, record: Record, shown: str, key: str, *, allow: bool) -> None:
     """Until that dialog is gone and the agent goes on; raises if it does not, or not as if it had been our answer."""
-    deadline = asyncio.get_running_loop().time() + _PATIENCE
+    now = asyncio.get_running_loop().time
+    deadline = now() + _PATIENCE
+    rests_since: float | None = None
     while True:
         try:
             sight = await typist.look(record)
@@ -137,17 +142,34 @@ async def _goes(typist: Typist, record: Record, shown: str, *, allow: bool) -> N
             if error.code is ErrorCode.RUNTIME_STALE:
                 raise _uncertain("the key was pressed, and the agent has ended") from None
             raise _uncertain(f"the key was pressed, and what came of it cannot be seen: {error.message}") from None
-        asked = sight.seen.asked
-        is_other = asked is not None and asked.fingerprint != shown
-        if sight.seen.state in WAITING and is_other:
+        seen = sight.seen
+        is_other = seen.asked is not None and seen.asked.fingerprint != shown
+        if seen.state is State.RUNNING or (seen.state in WAITING and is_other):
             return
-        if sight.seen.state in (State.RUNNING, State.IDLE, State.COMPLETED, State.ERROR):
-            if allow and sight.seen.reason_code == Reason.INTERRUPTED:
-                raise _uncertain("the key was pressed, and somebody stopped the agent in the same moment")
-            return
-        if asyncio.get_running_loop().time() > deadline:
+        if seen.state in _AT_REST:
+            if not allow:
+                return
+            if seen.reason_code == Reason.INTERRUPTED or seen.draft.strip() == key:
+                await _take_back(typist, record, key)
+                raise _uncertain("the key was pressed, and somebody has answered otherwise in the same moment")
+            # How it ended may not be drawn yet.
+            rests_since = rests_since or now()
+            if now() - rests_since > _DRAWN:
+                return
+        if now() > deadline:
             raise _uncertain("the key was pressed once, and the dialog is still there")
         await asyncio.sleep(_LOOK_EVERY)
+
+
+async def _take_back(typist: Typist, record: Record, key: str) -> None:
+    """A key that has come too late for its dialog stands in the prompt, and nobody wants it there."""
+    try:
+        sight = await typist.look(record)
+        if len(key) == 1 and sight.seen.draft.strip() == key and sight.seen.state in _AT_REST:
+            await typist.press(record, sight, "BSpace")
+    except AgtmuxError:
+        # It is told of anyway.
+        return
 
 
 async def _hand_over(typist: Typist, record: Record, reason: str, still_there: StillThere) -> str:
