@@ -210,7 +210,8 @@ class Typist:
         return self._sheet(record).holds(sight.seen.draft, sight.footing.mode, whole)
 
     def _sheet(self, record: Record) -> TypingSheet:
-        return self._registry.sheet(record.runtime.agent_type).typing if record.runtime.has_agent else _PLAIN
+        agent_type = record.runtime.agent_type
+        return self._registry.sheet(agent_type).typing if self._registry.knows(agent_type) else _PLAIN
 
     def _footing(self, agent_type: str, glanced: Glanced) -> Footing:
         glance = Glance(glanced.text, glanced.title, glanced.command, is_alive=True)
