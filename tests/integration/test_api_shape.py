@@ -47,6 +47,7 @@ def test_the_walk_knows_every_route():
             "/v1/events",
             "/v1/explain",
             "/v1/health",
+            "/v1/here",
             "/v1/hooks",
             "/v1/panes",
             "/v1/preview",

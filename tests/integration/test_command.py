@@ -328,7 +328,9 @@ def test_json_is_one_document_with_its_envelope(lively: Home):
         *("identity", "ref", "runtime_id", "agent_type", "agent_version", "state", "reason_code", "confidence"),
         *("state_version", "source", "updated_at", "title", "cwd", "branch", "attention"),
     }
-    assert item["attention"] == {"kind": "approval", "summary": "rm -rf /tmp/naïve…", "detail": None, "options": []}
+    assert item["attention"] == {"kind": "approval", "summary": "rm -rf /tmp/naïve…", "detail": None, "options": []} | {
+        "fingerprint": None
+    }
     with_all = json.loads(lively.run("list", "panes", "--all", "--json").stdout)
     assert len(with_all["items"]) == len(lively.panes())
 

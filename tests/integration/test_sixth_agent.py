@@ -62,7 +62,7 @@ def test_the_database_says_which_adapters_there_are(home: Home) -> None:
     adapters = {agent_type: (version, json.loads(able), enabled) for agent_type, version, able, enabled, _ in rows}
     assert set(adapters) > {"parrot", "claude", "cursor"}
     version, able, enabled = adapters["parrot"]
-    assert (version, enabled) == ("1.1", 1)
+    assert (version, enabled) == ("1.2", 1)
     assert able["event_driven"] and able["polling_required"] and able["supports_waiting_input"]
     (home.folder / "config" / "agents" / "parrot.toml").unlink()
     home.end(home.start())

@@ -16,9 +16,8 @@ from agtmux.actions.decisions import Handed, Waiting
 from agtmux.actions.desk import Asked, Done, Kind
 from agtmux.actions.guards import StillThere
 from agtmux.actions.ledger import DELIVERED
-from agtmux.actions.typing import WAITING, Sight, Typist, clean
+from agtmux.actions.typing import WAITING, Sight, Typist, clean, what_it_asks
 from agtmux.domain.errors import AgtmuxError, ErrorCode
-from agtmux.domain.redact import redact_text
 from agtmux.domain.runtimes import PaneId, RuntimeId, TargetId
 from agtmux.domain.states import Reason, State
 from agtmux.engine.apply import Record
@@ -31,6 +30,9 @@ _DRAWN: Final = 0.3
 _AT_REST: Final = frozenset({State.IDLE, State.COMPLETED, State.ERROR})
 _TRIES: Final = 20
 _LONGEST_REASON: Final = 2_000
+_NOT_ASKED: Final = {
+    State.WAITING_INPUT: "it asks a question that is no yes or no; answer it in its pane (agtmux attach)",
+}
 
 
 class Decided(Protocol):
@@ -52,7 +54,7 @@ def answer(decisions: Decided, known: Known, typist: Typist, *, allow: bool) -> 
         if record.row.state is not State.WAITING_APPROVAL:
             raise AgtmuxError(
                 ErrorCode.PRECONDITION_FAILED,
-                f"it is {record.row.state} and waits for no approval",
+                _NOT_ASKED.get(record.row.state, f"it is {record.row.state} and waits for no approval"),
                 {"expected": State.WAITING_APPROVAL, "found": record.row.state},
             )
         meant = asked.parameters.get("if_dialog")
@@ -87,8 +89,8 @@ async def _by_hook(
             ErrorCode.DELIVERY_UNCERTAIN,
             "the answer was handed over, and the agent has not moved on; look at its pane before you answer again",
         )
-    summary = None if question.attention is None else str(question.attention.summary)
-    return Done(DELIVERED, {"way": "hook"}, {"question": summary})
+    summary = "" if question.attention is None else str.__str__(question.attention.summary)
+    return Done(DELIVERED, {"way": "hook", "question": summary}, {"question": summary or None})
 
 
 async def _by_key(typist: Typist, record: Record, still_there: StillThere, reason: str, *, allow: bool) -> Done:
@@ -105,12 +107,12 @@ async def _by_key(typist: Typist, record: Record, still_there: StillThere, reaso
             break
     else:
         raise AgtmuxError(ErrorCode.PRECONDITION_FAILED, "its screen does not hold still; no key was pressed")
-    about = {"way": "key", "key": key}
-    summary = None if sight.seen.asked is None else str(redact_text(sight.seen.asked.summary))
+    question = what_it_asks(record, sight.seen)
+    about = {"way": "key", "key": key, "question": question}
     await _goes(typist, record, shown, key, allow=allow)
     if reason and not allow:
         about["reason"] = await _hand_over(typist, record, reason, still_there)
-    return Done(DELIVERED, about, {"question": summary})
+    return Done(DELIVERED, about, {"question": question or None})
 
 
 def _key(sight: Sight, shown: str, *, allow: bool) -> str:
@@ -125,7 +127,8 @@ def _key(sight: Sight, shown: str, *, allow: bool) -> str:
     if key is None or not sight.footing.anchors:
         what = "yes to this alone" if allow else "no"
         raise AgtmuxError(
-            ErrorCode.UNSUPPORTED, f"none of the keys of this dialog is known to say {what}; answer it in its pane"
+            ErrorCode.UNSUPPORTED,
+            f"none of the keys of this dialog is known to say {what}; answer it in its pane (agtmux attach)",
         )
     return key
 

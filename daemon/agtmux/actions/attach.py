@@ -96,8 +96,8 @@ def _check_not_nested(parameters: Mapping[str, Any]) -> None:
     if parameters.get("tmux") and not parameters.get("nested") and not parameters.get("only_print"):
         raise AgtmuxError(
             ErrorCode.PRECONDITION_FAILED,
-            "that pane is in another tmux server than this terminal; --nested shows it within this one, and --print"
-            " tells the command for a terminal outside",
+            "that pane is in another tmux server than this terminal; --new-window shows it in a window of its own,"
+            " --nested within this one, and --print tells the command for a terminal outside",
             {"would_nest": True},
         )
 

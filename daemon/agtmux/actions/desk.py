@@ -187,6 +187,7 @@ _REFUSALS: Final = frozenset(
         ErrorCode.PID_UNAVAILABLE,
         ErrorCode.DIALOG_OPEN,
         ErrorCode.DRAFT_PRESENT,
+        ErrorCode.UNSUPPORTED,
     }
 )
 

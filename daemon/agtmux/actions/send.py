@@ -46,7 +46,8 @@ async def press_key(typist: Typist, record: Record, key: str, still_there: Still
         check_no_dialog(still_there(), sight.seen)
         if record.runtime.has_agent and not sight.footing.anchors:
             raise AgtmuxError(
-                ErrorCode.PRECONDITION_FAILED, "its screen shows nothing that is known; look at it and try again"
+                ErrorCode.PRECONDITION_FAILED,
+                "its screen shows nothing that is known, so no key is pressed; press it there (agtmux attach)",
             )
         if await typist.press(record, sight, key):
             return

@@ -23,6 +23,7 @@ from agtmux.agents.registry import Registry
 from agtmux.agents.screen.classify import Seen
 from agtmux.agents.screen.typed import TypingSheet
 from agtmux.domain.errors import AgtmuxError, ErrorCode
+from agtmux.domain.redact import redact_text
 from agtmux.domain.runtimes import PaneId, TargetId
 from agtmux.domain.states import State
 from agtmux.engine.apply import Record
@@ -229,11 +230,20 @@ class Typist:
 def check_no_dialog(record: Record, seen: Seen) -> None:
     """Raises if a key would answer something."""
     if _has_dialog(record, seen):
-        asked = seen.asked.summary if seen.asked is not None else ""
-        about = f" ({asked})" if asked else ""
+        about = f" ({question})" if (question := what_it_asks(record, seen)) else ""
         raise AgtmuxError(
-            ErrorCode.DIALOG_OPEN, f"it asks something{about}, and what is typed would answer it; answer that first"
+            ErrorCode.DIALOG_OPEN,
+            f"it asks something{about}, and what is typed would answer it; approve or deny that first, or answer it in"
+            " its pane (agtmux attach)",
         )
+
+
+def what_it_asks(record: Record, seen: Seen) -> str:
+    """As people are shown it, or else as its screen has it."""
+    attention = record.row.attention
+    if record.row.state in WAITING and attention is not None:
+        return str.__str__(attention.summary)
+    return "" if seen.asked is None else str.__str__(redact_text(seen.asked.summary))
 
 
 def _has_dialog(record: Record, seen: Seen) -> bool:

@@ -15,8 +15,8 @@ from agtmux.domain.durations import parse_duration
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.refs import PaneRef, RuntimeRef, parse_ref
 from agtmux.domain.runtimes import PaneId, RuntimeId, TargetId
-from agtmux.domain.states import State
 from agtmux.domain.timestamps import Timestamp, format_timestamp
+from agtmux.observe.filters import read_state
 from agtmux.observe.lookup import find_pane
 from agtmux.observe.world import World
 
@@ -29,7 +29,7 @@ class ActionAsked(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_on
     request_ref: str
     ref: str
     if_runtime: str | None = None
-    if_state: State | None = None
+    if_state: str | None = None
     if_state_version: int | None = None
     if_updated_within: Annotated[str, msgspec.Meta(max_length=32)] | None = None
     force_stale: bool = False
@@ -38,8 +38,9 @@ class ActionAsked(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_on
     def as_asked(self, action_type: str, world: World) -> Asked:
         own = (name for name in self.__struct_fields__ if name not in ActionAsked.__struct_fields__)
         parameters = {name: getattr(self, name) for name in own}
+        state = None if self.if_state is None else read_state(self.if_state)
         within = None if self.if_updated_within is None else parse_duration(self.if_updated_within)
-        conditions = Conditions(self.if_runtime, self.if_state, self.if_state_version, within, self.force_stale)
+        conditions = Conditions(self.if_runtime, state, self.if_state_version, within, self.force_stale)
         key = find_pane(world, parse_ref(self.ref))
         pane = world.panes[key]
         ref = str(PaneRef(pane.target_id, pane.session_name, pane.window_id, pane.pane_id))

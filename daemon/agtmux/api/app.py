@@ -86,6 +86,7 @@ class App:
                     Route(f"/v1/actions/{name}", _Endpoint(partial(api.act, name)), methods=["POST"])
                     for name in ACTIONS
                 ),
+                Route("/v1/here", _Endpoint(api.here), methods=["GET"]),
                 Route("/v1/health", _Endpoint(api.health), methods=["GET"]),
                 Route("/v1/panes", _Endpoint(api.panes), methods=["GET"]),
                 Route("/v1/preview", _Endpoint(api.preview), methods=["GET"]),
@@ -193,6 +194,12 @@ class _Api:
         asked = _decoded(await _body(request, MAX_ACTION_BYTES), ACTIONS[action_type])
         answer = await self._service.desk.act(asked.as_asked(action_type, self._service.world))
         return _json(self._envelope(answer_json(answer)))
+
+    async def here(self, request: Request) -> Response:
+        """Which target watches the tmux server that a caller is in, by its $TMUX."""
+        socket_path = request.query_params.get("tmux", "").rsplit(",", 2)[0]
+        target = self._service.fleet.local_target_at(socket_path) if socket_path else None
+        return _json(self._envelope({"target": target}))
 
     async def preview(self, request: Request) -> Response:
         """A look at a pane's last lines. It is no action, and nothing is written down."""

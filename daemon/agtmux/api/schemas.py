@@ -104,6 +104,7 @@ DOCUMENTS: Final[dict[str, tuple[Any, str]]] = {
     "health": (shapes.HealthAnswer, "GET /v1/health, agtmux status --json"),
     "doctor": (shapes.DoctorAnswer, "GET /v1/doctor, agtmux doctor --json"),
     "explain": (shapes.ExplainAnswer, "GET /v1/explain, agtmux explain --json"),
+    "here": (shapes.HereAnswer, "GET /v1/here"),
     "preview": (shapes.PreviewAnswer, "GET /v1/preview"),
     "target": (
         shapes.TargetAnswer,
@@ -137,6 +138,7 @@ ROUTES: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     ("DELETE", "/v1/targets/{name}"): ("target-removed",),
     ("GET", "/v1/watch"): ("watch-panes", "watch-windows", "watch-sessions"),
     ("GET", "/v1/explain"): ("explain",),
+    ("GET", "/v1/here"): ("here",),
     ("GET", "/v1/preview"): ("preview",),
     ("GET", "/v1/doctor"): ("doctor",),
     ("POST", "/v1/hooks"): ("hooks",),

@@ -114,6 +114,10 @@ class ExplainAnswer(Answer, frozen=True, kw_only=True):
     waiting_hook: WaitingHook | None
 
 
+class HereAnswer(Answer, frozen=True, kw_only=True):
+    target: str | None
+
+
 class PreviewAnswer(Answer, frozen=True, kw_only=True):
     runtime_id: str
     output: str

@@ -10,7 +10,7 @@ from argparse import ArgumentParser, Namespace
 from agtmux.cli.options import add_common, add_conditions, client, conditions, print_json
 from agtmux.cli.refs import full_ref
 from agtmux.cli.table import is_terminal
-from agtmux.client import Client
+from agtmux.client import Client, with_query
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 
 # `typing` costs every command four milliseconds and is needed by nobody at run time.
@@ -52,7 +52,7 @@ def run(options: Namespace) -> int:
     daemon = client(options)
     asked = conditions(options)
     if options.waiting:
-        found = next_waiting(daemon.get("/v1/panes?needs_action=1")["items"], os.environ.get("TMUX_PANE", ""))
+        found = next_waiting(daemon.get("/v1/panes?needs_action=1")["items"], _here(daemon))
         asked |= {"ref": found["ref"], "if_runtime": found["runtime_id"]} | asked
     else:
         asked |= {"ref": full_ref(daemon, options.ref)}
@@ -96,10 +96,18 @@ def become(answer: dict[str, Any], options: Namespace) -> None:
         raise AgtmuxError(ErrorCode.INTERNAL, f"{argv[0]} cannot be run: {error.strerror}") from None
 
 
-def next_waiting(items: list[dict[str, Any]], pane_id: str) -> dict[str, Any]:
+def _here(daemon: Client) -> tuple[str, str]:
+    """The target and the pane that this runs in; empty where there is none."""
+    tmux, pane_id = os.environ.get("TMUX", ""), os.environ.get("TMUX_PANE", "")
+    if not tmux or not pane_id:
+        return "", ""
+    return daemon.get(with_query("/v1/here", {"tmux": tmux}))["target"] or "", pane_id
+
+
+def next_waiting(items: list[dict[str, Any]], here: tuple[str, str]) -> dict[str, Any]:
     """Who has waited longest; for one who is there already, who comes next. An error asks nothing, and comes last."""
     waiting = sorted(items, key=lambda item: (item["state"] == "error", item["updated_at"]))
     if not waiting:
         raise AgtmuxError(ErrorCode.REF_NOT_FOUND, "no agent needs you")
-    here = [place for place, item in enumerate(waiting) if item["identity"]["pane_id"] == pane_id]
-    return waiting[(here[0] + 1) % len(waiting)] if here else waiting[0]
+    places = [(item["identity"]["target"], item["identity"]["pane_id"]) for item in waiting]
+    return waiting[(places.index(here) + 1) % len(waiting)] if here in places else waiting[0]

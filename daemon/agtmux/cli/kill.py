@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import uuid
 from argparse import ArgumentParser, Namespace
 
 from agtmux.cli.options import add_common, add_conditions, client, conditions, confirmed, print_json
 from agtmux.cli.refs import full_ref
+from agtmux.cli.table import is_terminal
 from agtmux.client import with_query
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.legible import legible
@@ -15,6 +17,8 @@ from agtmux.domain.legible import legible
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+_STRONGER = {"INT": "; --signal TERM asks it to end", "TERM": "; --signal KILL ends it whatever it does"}
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -42,7 +46,10 @@ def run(options: Namespace) -> int:
         # What was shown is what is meant, whatever happens while one thinks.
         item = daemon.get(with_query("/v1/explain", {"ref": ref}))["item"]
         if not confirmed(legible(_question(item, options))):
-            raise AgtmuxError(ErrorCode.USAGE, "nothing was done; say yes, or give --yes")
+            if not is_terminal(sys.stdin):
+                raise AgtmuxError(ErrorCode.USAGE, "nobody is there to be asked; give --yes")
+            print("nothing was done")
+            return 1
         guards.setdefault("if_runtime", item["runtime_id"])
     asked = {"request_ref": uuid.uuid4().hex, "ref": ref, "actor": "cli", "mode": options.mode}
     answer = daemon.post("/v1/actions/kill", {**asked, "signal": options.signal, **guards})
@@ -53,8 +60,8 @@ def run(options: Namespace) -> int:
     elif answer["about"].get("has_ended"):
         print(f"ended by SIG{options.signal}")
     else:
-        print(f"SIG{options.signal} was sent, and it still runs")
-    return 0
+        print(f"SIG{options.signal} was sent, and it still runs{_STRONGER.get(options.signal, '')}")
+    return 0 if options.mode == "key" or answer["about"].get("has_ended") else 1
 
 
 def _question(item: dict[str, Any], options: Namespace) -> str:

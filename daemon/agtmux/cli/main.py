@@ -119,6 +119,9 @@ class _Parser(ArgumentParser):
         if unknown != message:
             word = unknown.split()[0]
             message = f"there is no {word} here{_guess(word.partition('=')[0], _options_of(self))}"
+        elif message.endswith("expected one argument"):
+            option = message.removeprefix("argument ").partition(":")[0]
+            message = f"{option} needs a value; one that begins with a dash is written {option}=-…"
         raise AgtmuxError(ErrorCode.USAGE, f"{message}; see {self.prog} --help")
 
     def _check_value(self, action: Action, value: Any) -> None:

@@ -14,17 +14,26 @@ def full_ref(daemon: Client, text: str) -> str:
         item["ref"]: item["identity"] for item in daemon.get("/v1/panes?all=1")["items"]
     }
     meant = [ref for ref, identity in shown.items() if text in (ref.removeprefix("pane:"), _as_shown(identity))]
-    if "/" not in text:
-        meant = [ref for ref, identity in shown.items() if identity["pane_id"] == text]
+    target, _, pane_id = text.rpartition("/")
+    if "/" not in target:
+        # `%3`, or `host/%3` where several targets have one.
+        meant = [ref for ref, it in shown.items() if it["pane_id"] == pane_id and target in ("", it["target"])]
     if len(meant) > 1:
         raise AgtmuxError(
-            ErrorCode.REF_AMBIGUOUS, f"{text[:64]} is a pane of several; say which: {', '.join(meant)}", {"refs": meant}
+            ErrorCode.REF_AMBIGUOUS,
+            f"{text[:64]} is a pane of several; say which: {', '.join(map(_short, meant))}",
+            {"refs": meant},
         )
     if meant:
         return meant[0]
-    if "/" in text:
+    if "/" in target:
         return f"pane:{text}"
     raise AgtmuxError(ErrorCode.REF_NOT_FOUND, f"no pane is called {text[:64]!r}; see agtmux list panes --all")
+
+
+def _short(ref: str) -> str:
+    parts = ref.removeprefix("pane:").split("/")
+    return f"{parts[0]}/{parts[-1]}"
 
 
 def _as_shown(identity: dict[str, str]) -> str:

@@ -12,7 +12,7 @@ from agtmux.domain.errors import AgtmuxError, ErrorCode
 
 _SAID = {
     "delivered": "delivered",
-    "typed_not_submitted": "typed; press Enter there, or send it with --enter",
+    "typed_not_submitted": "typed, and not submitted; agtmux send {ref} --enter does that",
 }
 
 
@@ -23,11 +23,11 @@ def configure(parser: ArgumentParser) -> None:
         " text is sent as it is: what begins with / or ! is a command to most agents."
     )
     parser.add_argument("ref", help="a pane as `agtmux list panes` shows it, a ref, or %%N where one pane has it")
-    what = parser.add_mutually_exclusive_group(required=True)
+    what = parser.add_mutually_exclusive_group()
     what.add_argument("--text", metavar="TEXT", help="this text")
     what.add_argument("--stdin", action="store_true", help="what comes on standard input, up to 1 MB")
     what.add_argument("--key", metavar="KEY", help="this key, named as in tmux: C-c, Escape, Up")
-    parser.add_argument("--enter", action="store_true", help="and then Enter")
+    parser.add_argument("--enter", action="store_true", help="and then Enter; alone, it submits what is typed there")
     parser.add_argument("--paste", action="store_true", help="as one paste, which is what happens anyway")
     parser.add_argument("--append", action="store_true", help="also if something is typed there already")
     add_conditions(parser)
@@ -37,12 +37,11 @@ def configure(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     # It is read back, and an agent may take its time.
     daemon = client(options, time_limit=20.0)
-    what = {"key": options.key} if options.key is not None else {"text": _text(options)}
+    what = _what(options)
     asked = {
         "request_ref": uuid.uuid4().hex,
         "ref": full_ref(daemon, options.ref),
         "actor": "cli",
-        "enter": options.enter,
         "append": options.append,
         **what,
         **conditions(options),
@@ -51,8 +50,19 @@ def run(options: Namespace) -> int:
     if options.json:
         print_json(answer)
     else:
-        print(_SAID[answer["result_code"]])
+        print(_SAID[answer["result_code"]].format(ref=options.ref))
     return 0
+
+
+def _what(options: Namespace) -> dict[str, object]:
+    """A text or a key, and whether Enter comes after it."""
+    if options.key is not None:
+        return {"key": options.key, "enter": options.enter}
+    if options.stdin or options.text is not None:
+        return {"text": _text(options), "enter": options.enter}
+    if options.enter:
+        return {"key": "Enter"}
+    raise AgtmuxError(ErrorCode.USAGE, "say what to send: --text TEXT, --stdin, --key KEY, or --enter alone")
 
 
 def _text(options: Namespace) -> str:

@@ -118,7 +118,7 @@ def read_filters(query: Mapping[str, str], targets: Collection[TargetId], agents
         target=TargetId(query["target"]) if "target" in query else None,
         target_session=None if session_ref is None else parse_session_ref(session_ref),
         session=query.get("session"),
-        state=_state(query["state"]) if "state" in query else None,
+        state=read_state(query["state"]) if "state" in query else None,
         agent=query.get("agent"),
         needs_action=read_flag("needs_action", query),
         all=read_flag("all", query),
@@ -134,7 +134,7 @@ def read_filters(query: Mapping[str, str], targets: Collection[TargetId], agents
     return filters
 
 
-def _state(name: str) -> State:
+def read_state(name: str) -> State:
     try:
         return State(name)
     except ValueError:
