@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from calendar import timegm
+from time import localtime, strftime
 
 from agtmux.cli.options import add_common, client, print_json
 from agtmux.cli.refs import full_ref
@@ -17,7 +19,9 @@ if TYPE_CHECKING:
 
 # Of an id, in a table: enough to find it by.
 _SHORT: Final = 12
-_HEADS: Final = ("AT", "ACTION", "RESULT", "BY", "AGENT", "PANE", "RUNTIME", "ID", "")
+_HEADS: Final = ("AT", "ACTION", "RESULT", "BY", "AGENT", "PANE", "ID", "WHAT")
+# Of `2026-11-16T18:32:48.173331Z`.
+_PARTS: Final = ((0, 4), (5, 7), (8, 10), (11, 13), (14, 16), (17, 19))
 _PANE: Final = _HEADS.index("PANE")
 
 
@@ -62,16 +66,31 @@ def run(options: Namespace) -> int:
 
 def _row(item: dict[str, Any]) -> tuple[str, ...]:
     return (
-        item["requested_at"],
+        _local(item["requested_at"]),
         item["action_type"],
         item["result_code"],
         item["about"].get("actor") or "-",
         item["agent_type"] or "-",
         _place(item),
-        item["runtime_id"][:_SHORT],
         item["action_id"][:_SHORT],
-        item["error_code"] or "",
+        item["error_code"] or legible(_what(item["about"])),
     )
+
+
+def _what(about: dict[str, Any]) -> str:
+    """What it was about, in a few words."""
+    if about.get("question"):
+        return str(about["question"])
+    if "characters" in about:
+        return f"{about['characters']} characters{', Enter' if about.get('enter') else ''}"
+    told = (about[name] for name in ("key", "signal", "client", "way") if about.get(name))
+    return str(next(told, ""))
+
+
+def _local(moment: str) -> str:
+    """When it was, by the clock on the wall."""
+    year, month, day, hour, minute, second = (int(moment[at:end]) for at, end in _PARTS)
+    return strftime("%Y-%m-%d %H:%M:%S", localtime(timegm((year, month, day, hour, minute, second))))
 
 
 def _lines(item: dict[str, Any]) -> list[str]:
