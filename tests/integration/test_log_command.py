@@ -29,7 +29,7 @@ def test_an_action_is_told_with_the_agent_its_place_and_who_asked(home: Home, pa
     place = home.panes()[panes[1]]["ref"].removeprefix("pane:")
     table = home.run("log", "actions").stdout.splitlines()
     assert len(table) == 3
-    assert table[1].split()[1:6] == ["view-output", "done", "cli", "codex", place]
+    assert table[1].split()[2:7] == ["view-output", "done", "cli", "codex", place]
     # Also once it is gone.
     home.tmux("kill-pane", "-t", panes[1])
     wait_until(lambda: panes[1] not in home.panes(), "its end")

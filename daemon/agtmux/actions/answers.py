@@ -124,11 +124,17 @@ def _key(sight: Sight, shown: str, *, allow: bool) -> str:
         raise _another(shown, asked.fingerprint)
     replies = sight.footing.replies
     key = replies.approve if allow else replies.deny
-    if key is None or not sight.footing.anchors:
+    if key is None:
         what = "yes to this alone" if allow else "no"
         raise AgtmuxError(
             ErrorCode.UNSUPPORTED,
             f"none of the keys of this dialog is known to say {what}; answer it in its pane (agtmux attach)",
+        )
+    if not sight.footing.hold.is_whole:
+        raise AgtmuxError(
+            ErrorCode.UNSUPPORTED,
+            "a part of this dialog stands elsewhere on the screen as well, so that another could be taken for it;"
+            " answer it in its pane (agtmux attach)",
         )
     return key
 

@@ -19,7 +19,7 @@ from agtmux.actions.guards import (
     check_conditions,
     check_unmoved,
 )
-from agtmux.actions.ledger import FAILED, PENDING, REFUSED, UNCERTAIN, Action, Ledger
+from agtmux.actions.ledger import FAILED, PENDING, REFUSED, UNCERTAIN, Action, Ledger, check_same
 from agtmux.clock import Clock
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.runtimes import PaneId, RuntimeId, TargetId
@@ -97,7 +97,11 @@ class Desk:
             )
         record = self._known.records.get(asked.key)
         if record is None:
-            raise AgtmuxError(ErrorCode.REF_NOT_FOUND, "that pane is gone; list the panes again")
+            earlier = await self._ledger.requested(asked.action_type, asked.request_ref)
+            if earlier is None:
+                raise AgtmuxError(ErrorCode.REF_NOT_FOUND, "that pane is gone; list the panes again")
+            check_same(earlier, _digest(asked))
+            return Answer(await self._earlier(earlier), is_replay=True)
         action, snapshot = self._new(asked, record)
         known = await self._ledger.begin(action, snapshot, _digest(asked))
         if known.action_id != action.action_id:

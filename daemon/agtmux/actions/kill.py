@@ -8,7 +8,7 @@ from typing import Final
 
 from agtmux.actions.desk import Asked, Done, Kind
 from agtmux.actions.guards import StillThere
-from agtmux.actions.ledger import DELIVERED
+from agtmux.actions.ledger import DELIVERED, UNCERTAIN
 from agtmux.actions.reach import Reach, agent_process, inhabited
 from agtmux.actions.send import press_key
 from agtmux.actions.typing import Typist
@@ -37,22 +37,27 @@ def kill(typist: Typist, reach: Reach) -> Kind:
             raise AgtmuxError(ErrorCode.RUNTIME_STALE, "its process is not in that pane any more; list the panes again")
         who = {**inhabited(reach, record), "agent": agent}
         still_there()
-        await reach.run(record.runtime.target_id, {"do": "signal", **who, "number": int(_SIGNALS[name])}, Did)
+        try:
+            await reach.run(record.runtime.target_id, {"do": "signal", **who, "number": int(_SIGNALS[name])}, Did)
+        except AgtmuxError as error:
+            if error.code is ErrorCode.RUNTIME_STALE:
+                raise
+            raise AgtmuxError(error.code, error.message, {"result_code": UNCERTAIN}) from None
         return Done(DELIVERED, {"mode": mode, "signal": name, "has_ended": await _has_ended(reach, record, who)})
 
     return Kind(carry_out, needs_state=True)
 
 
-async def _has_ended(reach: Reach, record: Record, who: dict[str, object]) -> bool:
-    """Whether the process went; one may take its time, or take no notice."""
+async def _has_ended(reach: Reach, record: Record, who: dict[str, object]) -> bool | None:
+    """Whether the process went; one may take its time, or take no notice. None if that cannot be seen: the signal was
+    sent, whatever is seen of it."""
     deadline = asyncio.get_running_loop().time() + _PATIENCE
     while asyncio.get_running_loop().time() < deadline:
         try:
             if not (await reach.run(record.runtime.target_id, {"do": "glance", **who}, Glanced)).is_in_front:
                 return True
         except AgtmuxError as error:
-            if error.code is ErrorCode.RUNTIME_STALE:
-                return True
-            raise
+            # The tmux server may have gone with its last pane.
+            return True if error.code is ErrorCode.RUNTIME_STALE else None
         await asyncio.sleep(_LOOK_EVERY)
     return False

@@ -106,13 +106,14 @@ class Ledger:
             return replace(action, metadata=metadata)
 
         known = await self._database.writer.write(job)
-        if (known.metadata or {}).get(_PAYLOAD) != payload_sha256:
-            raise AgtmuxError(
-                ErrorCode.IDEMPOTENCY_CONFLICT,
-                f"the request {action.request_ref[:64]!r} was made before and asked for something else; give another",
-                {"action_id": known.action_id},
-            )
+        check_same(known, payload_sha256)
         return known
+
+    async def requested(self, action_type: str, request_ref: str) -> Action | None:
+        """What that request has led to before."""
+        found = f"SELECT {COLUMNS} FROM actions WHERE action_type = ? AND request_ref = ?"
+        rows = await self._database.read(found, (action_type, request_ref))
+        return read_action(rows[0]) if rows else None
 
     async def finish(
         self, action: Action, now: Timestamp, result_code: str, error_code: str | None, about: Mapping[str, Any]
@@ -153,6 +154,16 @@ class Ledger:
             return int(tx.fetch("SELECT changes()")[0][0])
 
         return await self._database.writer.write(job)
+
+
+def check_same(known: Action, payload_sha256: str) -> None:
+    """Raises if that action was asked for something else."""
+    if (known.metadata or {}).get(_PAYLOAD) != payload_sha256:
+        raise AgtmuxError(
+            ErrorCode.IDEMPOTENCY_CONFLICT,
+            f"the request {known.request_ref[:64]!r} was made before and asked for something else; give another",
+            {"action_id": known.action_id},
+        )
 
 
 def _find(tx: Transaction, action_type: str, request_ref: str) -> Action | None:

@@ -7,7 +7,7 @@ from typing import Final
 
 from agtmux.actions.desk import Asked, Done, Kind
 from agtmux.actions.guards import StillThere
-from agtmux.actions.ledger import DELIVERED
+from agtmux.actions.ledger import DELIVERED, TYPED_NOT_SUBMITTED
 from agtmux.actions.typing import MOST_BYTES, Typist, check_no_dialog, clean
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.engine.apply import Record
@@ -26,8 +26,9 @@ def send(typist: Typist) -> Kind:
         enter = bool(asked.parameters.get("enter"))
         async with typist.writer(record):
             if key is not None:
-                for each in [key, "Enter"] if enter else [key]:
-                    await press_key(typist, record, each, still_there)
+                await press_key(typist, record, key, still_there)
+                if enter:
+                    await _press_enter_too(typist, record, still_there)
                 return Done(DELIVERED, {"key": key, "enter": enter})
             typed = _checked(text)
             may_join = bool(asked.parameters.get("append"))
@@ -37,6 +38,20 @@ def send(typist: Typist) -> Kind:
     return Kind(carry_out, needs_state=True)
 
 
+async def _press_enter_too(typist: Typist, record: Record, still_there: StillThere) -> None:
+    """After another key, which may have changed the state, and was pressed whatever comes of this one."""
+
+    def is_same(*, may_have_moved: bool = False) -> Record:
+        return still_there(may_have_moved=True)
+
+    try:
+        await press_key(typist, record, "Enter", is_same)
+    except AgtmuxError as error:
+        result = error.details.get("result_code", TYPED_NOT_SUBMITTED)
+        told = f"the key was pressed, and Enter was not: {error.message}"
+        raise AgtmuxError(error.code, told, {**error.details, "result_code": result}) from None
+
+
 async def press_key(typist: Typist, record: Record, key: str, still_there: StillThere) -> None:
     """One key, where no dialog is open and the screen is known; raises otherwise."""
     if KEY.fullmatch(key) is None:
@@ -44,7 +59,7 @@ async def press_key(typist: Typist, record: Record, key: str, still_there: Still
     for _ in range(_TRIES):
         sight = await typist.look(record)
         check_no_dialog(still_there(), sight.seen)
-        if record.runtime.has_agent and not sight.footing.anchors:
+        if record.runtime.has_agent and not sight.footing.hold.anchors:
             raise AgtmuxError(
                 ErrorCode.PRECONDITION_FAILED,
                 "its screen shows nothing that is known, so no key is pressed; press it there (agtmux attach)",

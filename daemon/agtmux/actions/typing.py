@@ -89,7 +89,18 @@ class Typist:
                 f"{glanced.hindrance}, so what is typed would not reach it, or not it alone; leave that and try again",
             )
         footing = self._footing(runtime.agent_type, glanced)
-        errand = {**who, "agent": front, "group": glanced.group, "command": glanced.command, "lines": footing.anchors}
+        hold = footing.hold
+        errand = {
+            **who,
+            "agent": front,
+            "group": glanced.group,
+            "command": glanced.command,
+            "lines": hold.anchors,
+            # What has scrolled away grows while an agent works, and not while it waits for an answer.
+            "history": glanced.history if hold.is_whole else None,
+            "absent": hold.absent,
+            "is_whole": hold.is_whole,
+        }
         return Sight(errand, footing, glanced.text)
 
     async def press(self, record: Record, sight: Sight, key: str) -> bool:
@@ -101,6 +112,10 @@ class Typist:
     ) -> str:
         """Types it, and submits it if that is wanted. Returns `delivered`, or `typed_not_submitted` if that was wanted;
         raises whatever else came of it, with the result among the details."""
+        if not record.runtime.has_agent and "\n" in text and not enter:
+            raise AgtmuxError(
+                ErrorCode.UNSUPPORTED, "a program that is no agent may run each line as it comes; add --enter if it may"
+            )
         sight = await self._prompt(record, still_there, may_join)
         # What was there before belongs to what must be there afterwards.
         whole = sight.seen.draft + text
@@ -130,7 +145,7 @@ class Typist:
         check_no_dialog(still_there(), sight.seen)
         seen = sight.seen
         if record.runtime.has_agent:
-            if seen.composer == "none" or not sight.footing.anchors:
+            if seen.composer == "none" or not sight.footing.hold.anchors:
                 raise AgtmuxError(
                     ErrorCode.PRECONDITION_FAILED, "its screen shows no prompt to type at; look at it and try again"
                 )
@@ -186,13 +201,14 @@ class Typist:
             if not record.runtime.has_agent or seen.is_overlay:
                 # A shell shows what it likes; and a command may have opened a menu.
                 return DELIVERED
-            if is_prompt and not self._holds(record, sight, whole):
+            if is_prompt and not _begins_with(seen.draft, sight.footing.mode, whole):
                 return DELIVERED
             if not is_prompt and _is_shown(whole, sight.text):
                 return DELIVERED
             if _now() > deadline:
                 if is_prompt:
-                    raise _told(ErrorCode.DELIVERY_UNCERTAIN, "Enter was pressed, and the text is still in its prompt")
+                    still = "the text is still in its prompt, or was made into something else there"
+                    raise _told(ErrorCode.DELIVERY_UNCERTAIN, f"Enter was pressed, and {still}; look at it")
                 raise _told(ErrorCode.DELIVERY_UNCERTAIN, "Enter was pressed, and its prompt is gone", UNCERTAIN)
             await asyncio.sleep(_LOOK_EVERY)
 
@@ -221,10 +237,7 @@ class Typist:
             if footing is None:
                 raise AgtmuxError(ErrorCode.UNSUPPORTED, f"the adapter of {agent_type} does not know how to type")
             return footing
-        # Nobody that is known: but whatever looks like anybody's dialog is one.
-        found = (self._registry.footing(each, glance) for each in self._registry.agent_types)
-        dialogs = (footing for footing in found if footing is not None and footing.reading.seen.state in WAITING)
-        return next(dialogs, None) or Footing(self._registry.nothing_known())
+        return self._registry.footing_of_nobody(glance)
 
 
 def check_no_dialog(record: Record, seen: Seen) -> None:
@@ -252,6 +265,16 @@ def _has_dialog(record: Record, seen: Seen) -> bool:
 
 def _told(code: ErrorCode, message: str, result_code: str = TYPED_NOT_SUBMITTED) -> AgtmuxError:
     return AgtmuxError(code, message, {"result_code": result_code})
+
+
+def _begins_with(draft: str, mode: str, text: str) -> bool:
+    """Whether what was typed is still there, also if something was added to it."""
+    shown, wanted = "".join(draft.split()), "".join(text.removeprefix(mode).split())
+    if not shown:
+        return False
+    # Enter after a backslash takes that away, and an agent may complete the last word.
+    begin = wanted[: max(min(len(wanted) - 4, 24), 1)]
+    return shown.startswith((begin, "[Paste", "[Saved")) or begin.startswith(shown)
 
 
 def _is_shown(text: str, screen: str) -> bool:

@@ -17,7 +17,7 @@ from agtmux.agents.contract import (
     Subscription,
 )
 from agtmux.agents.hooks import read_hook
-from agtmux.agents.screen.anchors import find_anchors
+from agtmux.agents.screen.anchors import find_hold
 from agtmux.agents.screen.capture import read_capture
 from agtmux.agents.screen.classify import classify
 from agtmux.agents.screen.replies import find_replies
@@ -81,7 +81,7 @@ class SheetAdapter:
         prompt = "" if layout.composer is None else layout.capture.lines[layout.composer.top].content
         return Footing(
             self.poll(glance),
-            find_anchors(layout),
+            find_hold(layout),
             next((mode for mode in sheet.typing.modes if prompt.startswith(mode)), ""),
             find_replies(layout, sheet.answers),
         )

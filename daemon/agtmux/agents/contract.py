@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from agtmux.agents.screen.anchors import Anchor
+from agtmux.agents.screen.anchors import NO_HOLD, Hold
 from agtmux.agents.screen.replies import NO_REPLIES, Replies
 from agtmux.agents.sessions import Status
 from agtmux.agents.sheet import AgentSheet
@@ -60,8 +60,8 @@ class Footing:
     """What a key would meet."""
 
     reading: Reading
-    # The lines that show that it is still so. Without any no key is pressed.
-    anchors: tuple[Anchor, ...] = ()
+    # What shows that it is still so. With nothing to hold on to no key is pressed.
+    hold: Hold = NO_HOLD
     # The sign that makes a command of what is typed, if the composer has one in place of its own.
     mode: str = ""
     # Which keys answer the dialog that is open.

@@ -12,6 +12,8 @@ from typing import Any, Final
 
 from agtmux.agents.adapter import SheetAdapter
 from agtmux.agents.contract import CONTRACT_VERSION, Adapter, Footing, Glance, SessionFile
+from agtmux.agents.screen.anchors import hold_of_nobody
+from agtmux.agents.screen.capture import read_capture
 from agtmux.agents.screen.classify import Seen
 from agtmux.agents.sessions import Status
 from agtmux.agents.sheet import AgentSheet, read_sheet
@@ -22,6 +24,7 @@ from agtmux.domain.panes import ForegroundProcess
 from agtmux.domain.runtimes import NO_AGENT
 from agtmux.domain.states import Confidence, Reason, Source, State
 
+NEEDS_ANSWER: Final = frozenset({State.WAITING_APPROVAL, State.WAITING_INPUT})
 # A package joins with an entry point of this group: a function that returns a folder of such files, or adapters.
 ENTRY_POINTS: Final = "agtmux.agents"
 # Beside config.toml: the user's own.
@@ -101,9 +104,12 @@ class Registry:
         adapter = self._adapters[agent_type]
         return adapter.footing(glance) if hasattr(adapter, "footing") else None
 
-    def nothing_known(self) -> Reading:
-        """What is made of a screen that is nobody's."""
-        return Reading(Seen(State.UNKNOWN, Reason.NO_AGENT, Confidence.LOW))
+    def footing_of_nobody(self, glance: Glance) -> Footing:
+        """Where no agent is known to be. But whatever looks like anybody's dialog is one."""
+        found = (self.footing(each, glance) for each in self.agent_types)
+        dialogs = (each for each in found if each is not None and each.reading.seen.state in NEEDS_ANSWER)
+        nothing = Reading(Seen(State.UNKNOWN, Reason.NO_AGENT, Confidence.LOW))
+        return next(dialogs, None) or Footing(nothing, hold_of_nobody(read_capture(glance.text)))
 
     def read_screen(
         self, agent_type: str, text: str, *, title: str = "", command: str = "", is_alive: bool | None = None

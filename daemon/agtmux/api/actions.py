@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
-from agtmux.actions.desk import Answer, Asked
+from agtmux.actions.desk import Answer, Asked, PaneKey
 from agtmux.actions.guards import Conditions
 from agtmux.actions.history import Wanted
 from agtmux.actions.ledger import Action
@@ -35,15 +35,17 @@ class ActionAsked(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_on
     force_stale: bool = False
     actor: Annotated[str, msgspec.Meta(max_length=64)] = ""
 
-    def as_asked(self, action_type: str, world: World) -> Asked:
+    def as_asked(self, action_type: str, world: World, key: PaneKey | None = None) -> Asked:
+        """`key` is the pane, where that is known and the ref leads nowhere any more."""
         own = (name for name in self.__struct_fields__ if name not in ActionAsked.__struct_fields__)
         parameters = {name: getattr(self, name) for name in own}
         state = None if self.if_state is None else read_state(self.if_state)
         within = None if self.if_updated_within is None else parse_duration(self.if_updated_within)
         conditions = Conditions(self.if_runtime, state, self.if_state_version, within, self.force_stale)
-        key = find_pane(world, parse_ref(self.ref))
-        pane = world.panes[key]
-        ref = str(PaneRef(pane.target_id, pane.session_name, pane.window_id, pane.pane_id))
+        if key is None:
+            key = find_pane(world, parse_ref(self.ref))
+        pane = world.panes.get(key)
+        ref = "" if pane is None else str(PaneRef(pane.target_id, pane.session_name, pane.window_id, pane.pane_id))
         return Asked(action_type, self.request_ref, key, conditions, parameters, self.actor, ref)
 
 

@@ -192,8 +192,16 @@ class _Api:
 
     async def act(self, action_type: str, request: Request) -> Response:
         asked = _decoded(await _body(request, MAX_ACTION_BYTES), ACTIONS[action_type])
-        answer = await self._service.desk.act(asked.as_asked(action_type, self._service.world))
-        return _json(self._envelope(answer_json(answer)))
+        service = self._service
+        try:
+            meant = asked.as_asked(action_type, service.world)
+        except AgtmuxError as error:
+            # The pane may be gone by its own doing.
+            earlier = await service.ledger.requested(action_type, asked.request_ref)
+            if error.code is not ErrorCode.REF_NOT_FOUND or earlier is None:
+                raise
+            meant = asked.as_asked(action_type, service.world, (earlier.target_id, earlier.pane_id))
+        return _json(self._envelope(answer_json(await service.desk.act(meant))))
 
     async def here(self, request: Request) -> Response:
         """Which target watches the tmux server that a caller is in, by its $TMUX."""

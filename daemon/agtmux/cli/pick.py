@@ -180,9 +180,9 @@ class _Screen:
             "if_state": item["state"],
             "actor": "pick",
         }
-        # For just the question that is shown: its dialog, or where that was not seen, everything about its state.
+        # For just the question that is shown.
         dialog = (item["attention"] or {}).get("fingerprint")
-        asked |= {"if_dialog": dialog} if dialog else {"if_state_version": item["state_version"]}
+        asked |= {"if_state_version": item["state_version"]} | ({"if_dialog": dialog} if dialog else {})
         self._model.note = f"{action}…"
 
         def ask() -> str:

@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from agtmux.domain.events import Attention, Event
+from agtmux.domain.events import Attention, Event, Verdict
 from agtmux.domain.runtimes import Runtime, RuntimeId
 from agtmux.domain.states import Confidence, Health, Reason, Source, State
 from agtmux.domain.timestamps import Timestamp
 from agtmux.engine.order import OrderKey, order_key
 from agtmux.engine.resolve import Evidence, Resolution, Signal, resolve
-from agtmux.engine.transitions import Policy
+from agtmux.engine.transitions import EVENT_DRIVEN, Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,26 @@ class Record:
     def dialog(self) -> str | None:
         """The fingerprint of the dialog that was last seen to be open; None if none is."""
         seen = self.signals.get(Source.POLLER)
-        is_open = seen is not None and seen.verdict.state in (State.WAITING_APPROVAL, State.WAITING_INPUT)
-        return seen.verdict.dialog if seen is not None and is_open else None
+        if seen is None or seen.verdict.state not in _WAITING:
+            return None
+        # What was reported since may be about the next one, which nobody has seen yet.
+        later = [each for each in self.signals.values() if each.source in EVENT_DRIVEN and each.seen_at > seen.seen_at]
+        is_other = any(each.verdict.state in _WAITING and not _is_same(each.verdict, seen.verdict) for each in later)
+        return None if is_other else seen.verdict.dialog
+
+
+_WAITING = frozenset({State.WAITING_APPROVAL, State.WAITING_INPUT})
+
+
+def _is_same(told: Verdict, seen: Verdict) -> bool:
+    """Whether what was reported to be asked is to be read in the dialog."""
+    if told.attention is None or seen.attention is None:
+        return True
+    shown = "".join(f"{seen.attention.summary}{seen.attention.detail or ''}".split())
+    asked = "".join(told.attention.summary.split()).removesuffix("…")
+    # A path is often shown from the project on.
+    name = asked.rpartition("/")[2]
+    return asked in shown or (bool(name) and asked.startswith("/") and name in shown)
 
 
 class Outcome(StrEnum):

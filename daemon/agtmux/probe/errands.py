@@ -7,8 +7,9 @@
          {"do": "tmux_hooks", "action": "install", "uninstall" or "status"}
          {"do": "output", "server", "pane_id", "pid", "lines"}
          {"do": "glance", "server", "pane_id", "pid", "agent": [pid, start] or null}
-         {"do": "press", ..., "agent", "group", "command", "lines": [[number, text], ...], "key"}
-         {"do": "paste", ..., "agent", "group", "command", "lines", "text"}
+         {"do": "press", ..., "agent", "group", "command", "lines": [[number, text], ...], "history", "absent",
+          "is_whole", "key"}
+         {"do": "paste", ..., the same with "text" instead of "key"}
          {"do": "signal", ..., "agent", "number"}
          {"do": "attach", "server", "pane_id", "pid", "session_name", "caller", "move"}
     out  {"done": {...}}, or {"declined": {"code", "message"}} where nothing was done
@@ -27,7 +28,7 @@ import time
 from typing import Any, Callable, Dict
 
 from agtmux.probe import clients, files, keyboard, panes, tmux, tmux_hooks
-from agtmux.probe.keyboard import Front
+from agtmux.probe.keyboard import Front, Screen
 from agtmux.probe.panes import Inhabited
 from agtmux.probe.processes import program_version
 
@@ -142,11 +143,11 @@ class Errands:
         return keyboard.glance(self._tmux_socket, _who(message), _agent(message), _limit(message))
 
     def _press(self, message: dict[str, Any]) -> dict[str, object]:
-        where = (self._tmux_socket, _who(message), _front(message), message["lines"])
+        where = (self._tmux_socket, _who(message), _front(message), _screen(message))
         return {"is_done": keyboard.press(*where, message["key"], _limit(message))}
 
     def _paste(self, message: dict[str, Any]) -> dict[str, object]:
-        where = (self._tmux_socket, _who(message), _front(message), message["lines"])
+        where = (self._tmux_socket, _who(message), _front(message), _screen(message))
         return {"is_done": keyboard.paste(*where, message["text"], _limit(message))}
 
     def _signal(self, message: dict[str, Any]) -> dict[str, object]:
@@ -170,6 +171,10 @@ def _agent(message: dict[str, Any]) -> tuple[int, float] | None:
 
 def _front(message: dict[str, Any]) -> Front:
     return Front(_agent(message), message["group"], message["command"])
+
+
+def _screen(message: dict[str, Any]) -> Screen:
+    return Screen(message["lines"], message["history"], message["absent"], message["is_whole"])
 
 
 def _limit(message: dict[str, Any]) -> float:

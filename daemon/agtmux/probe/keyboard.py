@@ -8,7 +8,6 @@ terminal, and the lines that the look was about. Nothing can come between the co
 from __future__ import annotations
 
 import os
-import re
 from collections import namedtuple
 
 from agtmux.probe import panes, processes, tmux
@@ -17,15 +16,30 @@ from agtmux.probe.panes import Inhabited, MovedError
 # Who has the pane's terminal: the agent's process with its start, the foreground group, and the command as tmux names
 # it. An agent is None where none is known.
 Front = namedtuple("Front", "agent group command")
+# What was looked at: lines with their numbers, the size of what has scrolled away or None if that may grow, an
+# expression that no line may fit, or nothing; and whether all of the lines have to be compared, or as many as can be.
+Screen = namedtuple("Screen", "lines history absent is_whole")
 
 # The clock of `ps` has whole seconds.
 _SAME_START = 1.5
-_LONGEST_PATTERN = 160
+_FEW = 4
+# Beyond this a format of tmux's is nothing at all.
+_LONGEST_CONDITION = 7_500
+# How much of a line is compared, if there are not too many of them.
+_PATTERNS = (200, 100, 50)
 _LONGEST_SCREEN = 200_000
-_MOST_LINES = 12
-# What a format or a regular expression might take for its own.
-_SIGNS = re.compile(r"[^0-9A-Za-z\x80-\U0010ffff]")
-_NAME = re.compile(r"[#,{}]")
+# A character that has a meaning, as an expression that has none to a format, and to a regular expression only its own.
+# A percent sign is for the clock in a format, and a number sign begins one, however it is written: they stand for any
+# one character. A blank may be a hard one.
+_SIGNS = {
+    **{sign: "\\" + sign for sign in ".[]()*+?|^$\\"},
+    "{": "[{]",
+    "}": "[#}]",
+    "#": ".",
+    ",": "#,",
+    "%": ".",
+    " ": "[ \u00a0]",
+}
 _ABOUT = (
     "#{pid}-#{start_time}",
     "#{pane_pid}",
@@ -33,6 +47,7 @@ _ABOUT = (
     "#{pane_in_mode}",
     "#{pane_synchronized}",
     "#{pane_input_off}",
+    "#{history_size}",
     "#{pane_current_command}",
 )
 _FREE = "#{&&:#{==:#{pane_in_mode},0},#{&&:#{==:#{pane_synchronized},0},#{==:#{pane_input_off},0}}}"
@@ -50,40 +65,42 @@ def glance(tmux_socket: str, who: Inhabited, agent: tuple[int, float] | None, li
     about = "\t".join((*_ABOUT[3:], "#{pane_title}"))
     look = "display-message -p -t %s '%s' ; capture-pane -p -e -t %s" % (who.pane_id, about, who.pane_id)
     group = processes.foreground_group(who.pid)
-    first, _, text = panes.guarded(tmux_socket, who, look, mark, limit)[:_LONGEST_SCREEN].partition("\n")
+    first, _, text = panes.guarded(tmux_socket, who, look, mark, limit).partition("\n")
     # None of the others can hold a tab, and neither can the title.
-    *hindrances, command, title = _told(first, 5)
+    *hindrances, history, command, title = _told(first, 6)
     return {
-        "text": text,
+        # What is live is at the bottom.
+        "text": text[-_LONGEST_SCREEN:],
         "title": title,
         "command": command,
         "group": group,
+        "history": int(history) if history.isdigit() else 0,
         "hindrance": _hindrance(hindrances),
         "is_in_front": agent is None or _is_in_front(who.pid, *agent),
     }
 
 
-def press(tmux_socket: str, who: Inhabited, front: Front, lines: list[tuple[int, str]], key: str, limit: float) -> bool:
-    """Whether the key was pressed; it was not if those lines are there no more."""
+def press(tmux_socket: str, who: Inhabited, front: Front, screen: Screen, key: str, limit: float) -> bool:
+    """Whether the key was pressed; it was not if the screen is another by now."""
     # Within single quotes nothing has a meaning to tmux but the quote itself.
     quoted = '"%s"' % key if "'" in key else "'%s'" % key
-    return _if_unchanged(tmux_socket, who, front, lines, "send-keys -t %s -- %s" % (who.pane_id, quoted), limit)
+    return _if_unchanged(tmux_socket, who, front, screen, "send-keys -t %s -- %s" % (who.pane_id, quoted), limit)
 
 
-def paste(
-    tmux_socket: str, who: Inhabited, front: Front, lines: list[tuple[int, str]], text: str, limit: float
-) -> bool:
+def paste(tmux_socket: str, who: Inhabited, front: Front, screen: Screen, text: str, limit: float) -> bool:
     """As `press`, with text as one bracketed paste, where the program in the pane knows about those."""
     buffer = "agtmux-" + os.urandom(8).hex()
-    panes.ask(tmux_socket, ["load-buffer", "-b", buffer, "-"], limit, text.encode("utf-8", "replace"))
-    is_pasted = False
+    command = "paste-buffer -p -d -b %s -t %s" % (buffer, who.pane_id)
+    # The text comes with the same command: there is no buffer before it, and none is left after it.
+    before = ["load-buffer", "-b", buffer, "-", ";"]
+    instead = "delete-buffer -b %s ; " % buffer
+    content = text.encode("utf-8", "replace")
     try:
-        command = "paste-buffer -p -d -b %s -t %s" % (buffer, who.pane_id)
-        is_pasted = _if_unchanged(tmux_socket, who, front, lines, command, limit)
-    finally:
-        if not is_pasted:
-            panes.ask(tmux_socket, ["if-shell", "-F", "1", "delete-buffer -b " + buffer], limit)
-    return is_pasted
+        return _if_unchanged(tmux_socket, who, front, screen, command, limit, before, instead, content)
+    except (MovedError, tmux.TmuxError):
+        # The pane went within that command.
+        panes.forget_buffer(tmux_socket, buffer, limit)
+        raise
 
 
 def signal(agent: tuple[int, float], number: int) -> None:
@@ -94,24 +111,28 @@ def signal(agent: tuple[int, float], number: int) -> None:
 
 
 def _if_unchanged(
-    tmux_socket: str, who: Inhabited, front: Front, lines: list[tuple[int, str]], command: str, limit: float
+    tmux_socket: str,
+    who: Inhabited,
+    front: Front,
+    screen: Screen,
+    command: str,
+    limit: float,
+    before: list[str] | None = None,
+    instead: str = "",
+    content: bytes | None = None,
 ) -> bool:
     if front.agent is not None and not _is_the_same(*front.agent):
         raise MovedError("its process has ended")
     if front.group is not None and processes.foreground_group(who.pid) != front.group:
         raise MovedError("something else has the pane's terminal by now")
     mark = os.urandom(8).hex()
-    conditions = [panes.there(who), _FREE, "#{==:#{pane_current_command},%s}" % _name(front.command)]
-    conditions += ["#{==:#{C/r:%s},%d}" % (_pattern(text), number) for number, text in lines[:_MOST_LINES]]
-    condition = conditions.pop()
-    while conditions:
-        condition = "#{&&:%s,%s}" % (conditions.pop(), condition)
-    instead = "display-message -p -t %s '%s'" % (who.pane_id, "\t".join(_ABOUT))
-    words = ["if-shell", "-F", "-t", who.pane_id, condition, "display-message -p %s ; %s" % (mark, command), instead]
-    said = panes.ask(tmux_socket, words, limit)
+    otherwise = instead + "display-message -p -t %s '%s'" % (who.pane_id, "\t".join(_ABOUT))
+    then = "display-message -p %s ; %s" % (mark, command)
+    words = [*(before or []), "if-shell", "-F", "-t", who.pane_id, _condition(who, front, screen), then, otherwise]
+    said = panes.ask(tmux_socket, words, limit, content)
     if said.startswith(mark):
         return True
-    server, pid, is_dead, *hindrances, command_now = _told(said.rstrip("\n"), 7)
+    server, pid, is_dead, *hindrances, _history, command_now = _told(said.rstrip("\n"), 8)
     if (server, pid) != (who.server, str(who.pid)) or is_dead == "1":
         raise MovedError("something else is in that pane by now")
     if command_now != front.command:
@@ -120,6 +141,31 @@ def _if_unchanged(
     if hindrance:
         raise HinderedError(hindrance)
     return False
+
+
+def _condition(who: Inhabited, front: Front, screen: Screen) -> str:
+    """As a format: that everything is as it was looked at."""
+    conditions = [panes.there(who), _FREE, "#{m/r:%s,#{pane_current_command}}" % _pattern(front.command)]
+    if screen.history is not None:
+        conditions.append("#{==:#{history_size},%d}" % screen.history)
+    if screen.absent:
+        conditions.append("#{==:#{C/r:%s},0}" % screen.absent)
+    for longest in _PATTERNS:
+        lines = ["#{==:#{C/r:%s},%d}" % (_pattern(text, longest), number) for number, text in screen.lines]
+        condition = _all([*conditions, *lines])
+        if len(condition.encode("utf-8", "replace")) <= _LONGEST_CONDITION:
+            return condition
+    if screen.is_whole:
+        raise HinderedError("its dialog is too long to be compared with what was shown")
+    return _all([*conditions, *lines[:_FEW]])
+
+
+def _all(conditions: list[str]) -> str:
+    """Halved again and again: tmux does not go into a hundred formats within each other."""
+    if len(conditions) == 1:
+        return conditions[0]
+    half = len(conditions) // 2
+    return "#{&&:%s,%s}" % (_all(conditions[:half]), _all(conditions[half:]))
 
 
 def _told(line: str, count: int) -> list[str]:
@@ -134,15 +180,10 @@ def _hindrance(flags: list[str]) -> str:
     return next((why for flag, why in zip(flags, _HINDRANCES) if flag not in ("", "0")), "")
 
 
-def _pattern(text: str) -> str:
-    """The line as an expression for tmux's search. What may have a meaning there stands for any one character."""
-    # Blanks at the end, hard ones included, are not a part of what was looked at.
-    end = "[ \u00a0]*$" if len(text) <= _LONGEST_PATTERN else ""
-    return "^" + _SIGNS.sub(".", text[:_LONGEST_PATTERN]) + end
-
-
-def _name(command: str) -> str:
-    return _NAME.sub(lambda sign: "#" + sign.group(), command)
+def _pattern(text: str, longest: int = 200) -> str:
+    """Just that line, as a regular expression within a format. Blanks at its end are not a part of it."""
+    end = "[ \u00a0]*$" if len(text) <= longest else ""
+    return "^" + "".join(_SIGNS.get(char, char) for char in text[:longest]) + end
 
 
 def _is_the_same(pid: int, started: float) -> bool:

@@ -5,6 +5,7 @@ The check and what it guards go to the tmux server as one command, which nothing
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections import namedtuple
@@ -40,6 +41,13 @@ def guarded(tmux_socket: str, who: Inhabited, command: str, mark: str, limit: fl
     if not found:
         raise MovedError("something else is in that pane by now")
     return after
+
+
+def forget_buffer(tmux_socket: str, buffer: str, limit: float) -> None:
+    """If it is there at all."""
+    words = ["if-shell", "-F", "-t", "", "1", "delete-buffer -b " + buffer]
+    with contextlib.suppress(MovedError, tmux.TmuxError):
+        ask(tmux_socket, words, limit)
 
 
 def there(who: Inhabited) -> str:

@@ -174,6 +174,8 @@ class Glanced(msgspec.Struct, frozen=True):
     title: _Line
     command: _Line
     group: int | None
+    # How many lines have scrolled away.
+    history: Annotated[int, msgspec.Meta(ge=0)]
     # Why tmux would not give a key to what runs there, or to more than that; empty if it would.
     hindrance: _Word
     # Whether the process that is meant has the terminal.

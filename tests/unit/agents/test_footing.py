@@ -21,22 +21,41 @@ def test_every_recorded_prompt_and_list_can_be_held():
     for case in CASES:
         found = REGISTRY.footing(case.agent, Glance(case.screen, case.label["title"], case.label["command"]))
         lines = [line.text for line in read_capture(case.screen).lines]
-        for anchor in found.anchors:
+        for anchor in found.hold.anchors:
             assert lines[anchor.number - 1] == anchor.text and lines.count(anchor.text) == 1, case
         if found.reading.seen.composer != "none":
-            assert found.anchors, case
+            assert found.hold.anchors, case
             checked += 1
     assert checked > 1_000
 
 
 def test_a_prompt_like_one_that_was_sent_is_held_by_what_is_below():
     found = footing("claude", "❯ again", "● Done.", RULE, "❯ again", RULE, "  ? for shortcuts")
-    assert [(anchor.number, anchor.text) for anchor in found.anchors] == [(6, "  ? for shortcuts")]
+    assert [(anchor.number, anchor.text) for anchor in found.hold.anchors] == [(6, "  ? for shortcuts")]
+    # And by there being no dialog.
+    assert found.hold.absent
+    quoted = footing("claude", "❯ again", " ❯ 1. Yes", RULE, "❯ again", RULE, "  ? for shortcuts")
+    assert not quoted.hold.anchors and not quoted.hold.absent
 
 
 def test_a_dialog_is_held_by_its_options_and_what_they_are_about():
     found = footing("claude", RULE, " Bash command", "", "   touch a", "", " Proceed?", " ❯ 1. Yes", "   2. No")
-    assert {anchor.text.strip() for anchor in found.anchors} >= {"❯ 1. Yes", "2. No", "Proceed?", "touch a"}
+    assert {anchor.text.strip() for anchor in found.hold.anchors} >= {"❯ 1. Yes", "2. No", "Proceed?", "touch a"}
+    assert found.hold.is_whole
+
+
+def test_a_dialog_whose_words_stand_elsewhere_too_is_not_held_whole():
+    found = footing(
+        "claude", "   touch a", RULE, " Bash command", "", "   touch a", "", " Proceed?", " ❯ 1. Yes", "   2. No"
+    )
+    assert not found.hold.is_whole
+
+
+def test_nearly_every_recorded_dialog_is_held_whole():
+    dialogs = [case for case in CASES if case.label["state"] == "waiting_approval"]
+    found = [REGISTRY.footing(case.agent, Glance(case.screen, case.label["title"])) for case in dialogs]
+    answerable = [each for each in found if each.replies.approve]
+    assert sum(each.hold.is_whole for each in answerable) > 0.95 * len(answerable) > 300
 
 
 @pytest.mark.parametrize(("prompt", "mode"), [("❯ hello", ""), ("! ls", "!"), ("!", "!"), ("❯ !ls", "")])

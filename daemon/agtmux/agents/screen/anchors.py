@@ -1,16 +1,25 @@
 """The lines by which it is known that a screen still shows what was seen: a prompt to type at, or just this dialog.
 
-A key is pressed only if they are still where they were. So they must be lines that go when it goes, and that do not
-change by themselves, as a footer or a busy line does.
+A key is pressed only if they are still where they were. Of a dialog that is all it says, as another may differ in one
+word. Of a prompt it is the prompt itself: what is around it may stay when a dialog takes its place, and changes by
+itself.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from agtmux.agents.screen.asked import Heading
+from agtmux.agents.screen.capture import Capture
 from agtmux.agents.screen.layout import Layout
 
-_MOST: Final = 10
+# An option that is marked, as dialogs have one: no line may fit this when a key is pressed that is not for a dialog.
+# The same to Python and to tmux, within a format of which it has no sign that means anything there.
+MARKED_OPTION: Final = "^[ │┃║▌]*([❯›●▶▸→»◉➤] *[0-9]+[.)]|[❯›●▶▸→»◉➤] (Yes|No|Allow|Approve|Run))"
+_MARKED: Final = re.compile(MARKED_OPTION)
 
 
 class Anchor(NamedTuple):
@@ -19,26 +28,66 @@ class Anchor(NamedTuple):
     text: str
 
 
-def find_anchors(layout: Layout) -> tuple[Anchor, ...]:
-    """Empty if there is nothing that could be told from the rest of the screen."""
-    lines = layout.capture.lines
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """What has to be there, and what must not be."""
+
+    anchors: tuple[Anchor, ...] = ()
+    # An expression that no line may fit; empty where one does already.
+    absent: str = ""
+    # Of a dialog: all that it says is among the anchors, so that no other can be taken for it.
+    is_whole: bool = False
+
+
+NO_HOLD: Final = Hold()
+
+
+def find_hold(layout: Layout) -> Hold:
+    """Nothing to hold on to means that no key can be pressed."""
     if layout.choice is not None:
-        choice = layout.choice
-        # The options, and from them upwards what they are about.
-        wanted = [*choice.rows, *range(choice.options[0].line - 1, choice.top, -1)]
-    elif layout.composer is not None:
-        composer = layout.composer
-        # Its own lines, or what is below if those are the same as others above.
-        wanted = [composer.top, composer.bottom - 1] if composer.bottom - 1 > composer.top else [composer.top]
-        if not any(_is_alone(layout, at) for at in wanted):
-            wanted = list(range(composer.bottom, layout.capture.end))
-    else:
-        return ()
-    found = [Anchor(at + 1, lines[at].text) for at in wanted if lines[at].content and _is_alone(layout, at)]
-    return tuple(found[:_MOST])
+        return _of_dialog(layout)
+    composer = layout.composer
+    if composer is None:
+        return NO_HOLD
+    absent = _absent(layout.capture)
+    anchors = _alone(layout.capture, dict.fromkeys((composer.top, composer.bottom - 1)))
+    if not anchors and absent:
+        # The same was sent before and stands above. That no dialog is there has to do, and what is below the prompt.
+        anchors = _alone(layout.capture, range(composer.bottom, layout.capture.end))
+    return Hold(anchors, absent)
 
 
-def _is_alone(layout: Layout, at: int) -> bool:
-    """Whether no other line of the screen is the same: the first that is like it is the one that would be found."""
-    text = layout.capture.lines[at].text
-    return sum(line.text == text for line in layout.capture.lines) == 1
+def hold_of_nobody(capture: Capture) -> Hold:
+    """Of a screen that is no known agent's: its last line, where one types."""
+    return Hold(_alone(capture, [capture.end - 1] if capture.end else []), _absent(capture))
+
+
+def _of_dialog(layout: Layout) -> Hold:
+    choice = layout.choice
+    if choice is None:
+        return NO_HOLD
+    lines = layout.capture.lines
+    # The options, and from them upwards what they are about, with the changes that were drawn before it.
+    first, left = choice.top, len(Heading.of(layout, choice).changes)
+    while left and first > 0:
+        first -= 1
+        left -= bool(lines[first].content)
+    wanted = [*choice.rows, *range(choice.options[0].line - 1, first - 1, -1)]
+    telling = [at for at in wanted if _tells(lines[at].text)]
+    anchors = _alone(layout.capture, telling)
+    return Hold(anchors, is_whole=len(anchors) == len(telling))
+
+
+def _absent(capture: Capture) -> str:
+    return "" if any(_MARKED.match(line.text) for line in capture.lines) else MARKED_OPTION
+
+
+def _alone(capture: Capture, wanted: Iterable[int]) -> tuple[Anchor, ...]:
+    """Those that no other line of the screen is like: it is the first like it that would be found."""
+    texts = [line.text for line in capture.lines]
+    return tuple(Anchor(at + 1, texts[at]) for at in wanted if texts[at].strip() and texts.count(texts[at]) == 1)
+
+
+def _tells(text: str) -> bool:
+    """Whether there is anything in it but frames and blanks."""
+    return any(char.isalnum() for char in text)

@@ -19,6 +19,8 @@ from agtmux.agents.screen.options import OPTION, Choice, Option
 _LASTING: Final = re.compile(r"\b(?:trust|exit(?! plan)|quit|remember this folder)\b|\bno\b.*\brecommended", re.I)
 # What stands behind a label: keys in brackets, or a description further right.
 _BEHIND: Final = re.compile(r"(?:\s+\((?:[a-z]|enter|esc|shift\+tab|recommended)\))+$|\s{2,}.*$", re.I)
+# Whatever of this a label has, in its description too, it grants more than what is asked now.
+_MORE: Final = re.compile(r"\b(?:always|again|remember|for (?:this|the) session|rest of|future|permanently)\b", re.I)
 _KEY: Final = re.compile(r"\((?P<key>[a-z])\)", re.I)
 
 
@@ -35,7 +37,9 @@ class AnswerSheet(msgspec.Struct, forbid_unknown_fields=True, frozen=True, dict=
         return re.compile("|".join(f"(?:{label})" for label in self.once)) if self.once else None
 
     def grants_once(self, label: str) -> bool:
-        return self._once is not None and self._once.fullmatch(_BEHIND.sub("", label).strip()) is not None
+        if self._once is None or _MORE.search(label):
+            return False
+        return self._once.fullmatch(_BEHIND.sub("", label).strip()) is not None
 
 
 class Replies(msgspec.Struct, frozen=True):
