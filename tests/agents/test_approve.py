@@ -1,4 +1,4 @@
-"""`agtmux approve` and `deny` on the real Claude Code: its own hook takes the answer, and no key is pressed."""
+"""`agtmux approve` and `deny` on the real Claude Code with hooks: its own takes the answer, and no key is pressed."""
 
 from __future__ import annotations
 
@@ -70,13 +70,3 @@ def test_nothing_is_answered_that_is_not_asked_any_more(version: str) -> None:
         assert not (its.pane.stage.project / "mine.txt").exists()
         log = its.home.run("log", "actions").stdout
         assert log.count("refused") == 3 and "delivered" not in log
-
-
-@EVERY
-def test_without_a_hook_that_waits_it_says_where_to_answer() -> None:
-    with Driven(claude, PINNED["claude"][-1], hooks=False) as its:
-        assert its.home is not None
-        its.expect("idle")
-        done = its.home.run("approve", asks(its, "none.txt"))
-        assert done.returncode == 1 and "E_UNSUPPORTED" in done.stderr and "answer it in its pane" in done.stderr
-        its.holds("waiting_approval", seconds=1)

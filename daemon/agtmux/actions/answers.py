@@ -9,6 +9,7 @@ else by now, it is refused.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Mapping
 from typing import Final, Protocol
 
@@ -26,7 +27,7 @@ from agtmux.engine.apply import Record
 _PATIENCE: Final = 5.0
 _LOOK_EVERY: Final = 0.05
 # And to draw how something ended.
-_DRAWN: Final = 0.3
+_DRAWN: Final = 0.4
 _AT_REST: Final = frozenset({State.IDLE, State.COMPLETED, State.ERROR})
 _TRIES: Final = 20
 _LONGEST_REASON: Final = 2_000
@@ -143,7 +144,7 @@ async def _goes(typist: Typist, record: Record, shown: str, key: str, *, allow: 
     """Until that dialog is gone and the agent goes on; raises if it does not, or not as if it had been our answer."""
     now = asyncio.get_running_loop().time
     deadline = now() + _PATIENCE
-    rests_since: float | None = None
+    gone_since: float | None = None
     while True:
         try:
             sight = await typist.look(record)
@@ -153,17 +154,17 @@ async def _goes(typist: Typist, record: Record, shown: str, key: str, *, allow: 
             raise _uncertain(f"the key was pressed, and what came of it cannot be seen: {error.message}") from None
         seen = sight.seen
         is_other = seen.asked is not None and seen.asked.fingerprint != shown
-        if seen.state is State.RUNNING or (seen.state in WAITING and is_other):
+        if seen.state in WAITING and is_other:
             return
-        if seen.state in _AT_REST:
+        if seen.state is State.RUNNING or seen.state in _AT_REST:
             if not allow:
                 return
             if seen.reason_code == Reason.INTERRUPTED or seen.draft.strip() == key:
                 await _take_back(typist, record, key)
                 raise _uncertain("the key was pressed, and somebody has answered otherwise in the same moment")
-            # How it ended may not be drawn yet.
-            rests_since = rests_since or now()
-            if now() - rests_since > _DRAWN:
+            # How it was taken may not be drawn yet.
+            gone_since = gone_since or now()
+            if now() - gone_since > _DRAWN:
                 return
         if now() > deadline:
             raise _uncertain("the key was pressed once, and the dialog is still there")
@@ -171,14 +172,16 @@ async def _goes(typist: Typist, record: Record, shown: str, key: str, *, allow: 
 
 
 async def _take_back(typist: Typist, record: Record, key: str) -> None:
-    """A key that has come too late for its dialog stands in the prompt, and nobody wants it there."""
-    try:
-        sight = await typist.look(record)
-        if len(key) == 1 and sight.seen.draft.strip() == key and sight.seen.state in _AT_REST:
-            await typist.press(record, sight, "BSpace")
-    except AgtmuxError:
-        # It is told of anyway.
-        return
+    """A key that has come too late for its dialog stands in the prompt, or will in a moment: nobody wants it there."""
+    deadline = asyncio.get_running_loop().time() + _DRAWN
+    # It is told of anyway, so whatever keeps it from being taken back does no harm.
+    with contextlib.suppress(AgtmuxError):
+        while len(key) == 1 and asyncio.get_running_loop().time() < deadline:
+            sight = await typist.look(record)
+            is_there = sight.seen.draft.strip() == key and sight.seen.state in _AT_REST
+            if is_there and await typist.press(record, sight, "BSpace"):
+                return
+            await asyncio.sleep(_LOOK_EVERY)
 
 
 async def _hand_over(typist: Typist, record: Record, reason: str, still_there: StillThere) -> str:

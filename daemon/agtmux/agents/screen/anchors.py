@@ -20,6 +20,8 @@ from agtmux.agents.screen.layout import Layout
 # The same to Python and to tmux, within a format of which it has no sign that means anything there.
 MARKED_OPTION: Final = "^[ │┃║▌]*([❯›●▶▸→»◉➤] *[0-9]+[.)]|[❯›●▶▸→»◉➤] (Yes|No|Allow|Approve|Run))"
 _MARKED: Final = re.compile(MARKED_OPTION)
+# A line of a change, with its number or its sign.
+_CODE: Final = re.compile(r"\W*\d+ *(?:[-+]|$| )|[ │┃║]*[-+] ?")
 
 
 class Anchor(NamedTuple):
@@ -75,7 +77,9 @@ def _of_dialog(layout: Layout) -> Hold:
     wanted = [*choice.rows, *range(choice.options[0].line - 1, first - 1, -1)]
     telling = [at for at in wanted if _tells(lines[at].text)]
     anchors = _alone(layout.capture, telling)
-    return Hold(anchors, is_whole=len(anchors) == len(telling))
+    held = {anchor.number - 1 for anchor in anchors}
+    # Lines of code repeat themselves; which file they are for does not.
+    return Hold(anchors, is_whole=all(at in held or _CODE.match(lines[at].text) for at in telling))
 
 
 def _absent(capture: Capture) -> str:
