@@ -27,7 +27,7 @@ from agtmux.engine.apply import Record
 _PATIENCE: Final = 5.0
 _LOOK_EVERY: Final = 0.05
 # And to draw how something ended.
-_DRAWN: Final = 0.4
+_DRAWN: Final = 0.8
 _AT_REST: Final = frozenset({State.IDLE, State.COMPLETED, State.ERROR})
 _TRIES: Final = 20
 _LONGEST_REASON: Final = 2_000
