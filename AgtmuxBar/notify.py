@@ -55,8 +55,10 @@ class Notification:
 class Told:
     """What is remembered of one agent."""
 
-    # What it is in and asks; empty once it asks no more.
-    about: tuple[str, str]
+    # What it is in, since which version, and what it asks; no state once it asks no more.
+    state: str
+    version: int
+    question: str
     # When that was first seen, and when a notification about this agent was last shown.
     since: float
     shown_at: float = float("-inf")
@@ -81,7 +83,7 @@ class Outcome:
 def step(
     memory: Memory | None, snapshot: Snapshot, settings: Settings, now: float, looked_at: Collection[str] = ()
 ) -> Outcome:
-    """`memory` is what the last step returned, None at first; `looked_at` has the refs of panes in front of the user."""
+    """`memory` is what the last step left, None at first; `looked_at` has the refs of panes in front of the user."""
     if not snapshot.is_up:
         # What cannot be asked is not known to have been answered.
         return Outcome(memory)
@@ -102,7 +104,7 @@ def step(
             dues.append(due)
         before = None if memory is None or key not in memory else memory[key].shown
         if known.shown is not None and known.shown != before:
-            show.append(replace(known.shown, is_silent=before is not None and known.since < known.shown_at < now))
+            show.append(replace(known.shown, is_silent=before is not None))
         after[key] = known
     before_keys = {key for key, each in (memory or {}).items() if each.shown is not None}
     still = {key for key, each in after.items() if each.shown is not None}
@@ -118,13 +120,25 @@ def _told(pane: Pane, before: Told | None, is_first: bool, now: float) -> Told |
             # It may turn out to ask the same still, which is then no news.
             return replace(before, shown=None, is_settled=True)
         # Only how lately it was told of still matters.
-        return Told(("", ""), now, before.shown_at) if now - before.shown_at < COOL_DOWN else None
-    about = pane["state"], question_of(pane)
+        return Told("", 0, "", now, before.shown_at) if now - before.shown_at < COOL_DOWN else None
+    now_so = Told(pane["state"], pane["state_version"], _asks(pane), now, is_settled=is_first)
     if before is None:
-        return Told(about, now, is_settled=is_first)
-    if before.about != about:
-        return Told(about, now, before.shown_at)
-    return before
+        return now_so
+    if not _is_same(before, now_so):
+        return replace(now_so, shown_at=before.shown_at)
+    return replace(before, version=now_so.version, question=now_so.question or before.question)
+
+
+def _asks(pane: Pane) -> str:
+    """Without the title, which may change while it waits."""
+    return question_of(pane) if pane["attention"] else ""
+
+
+def _is_same(before: Told, after: Told) -> bool:
+    """Whether both tell of one wait: it may be shown anew without asking anew."""
+    if before.state != after.state:
+        return False
+    return before.version == after.version or before.question == after.question
 
 
 def _judged(

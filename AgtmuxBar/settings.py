@@ -43,6 +43,11 @@ class Settings:
         kept = {each: moment for each, moment in self.snoozed.items() if moment > now and each != key}
         return replace(self, snoozed=kept | ({key: until} if until > now else {}))
 
+    def with_switched(self, name: str) -> Settings:
+        """One of those that are on or off, the other way."""
+        switch: dict[str, Any] = {name: not getattr(self, name)} if isinstance(getattr(self, name, None), bool) else {}
+        return replace(self, **switch)
+
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
