@@ -25,7 +25,7 @@ from agtmux.follow import follow
 from AgtmuxBar import model, notify
 from AgtmuxBar.notify import Notification
 from AgtmuxBar.settings import Settings, Surroundings, read_settings, write_settings
-from AgtmuxBar.snapshot import Snapshot
+from AgtmuxBar.snapshot import Snapshot, beside
 from AgtmuxBar.tree import Action, Menu
 
 # A burst is drawn a few times a second, and not line by line.
@@ -266,19 +266,10 @@ class App:
         self._redraw_at = self._drawn_at + min((due for due in dues if due is not None), default=float("inf"))
 
     def _refresh(self) -> None:
-        """What the stream does not tell: targets, names of windows, how the daemon is, what the desktop is like."""
+        """What the stream does not tell, and what the desktop is like by now."""
         self._refresh_at = time.monotonic() + _REFRESH
         try:
-            daemon = Client(start=False, time_limit=_TIME_LIMIT)
-            names = {
-                (item["identity"]["target"], item["identity"]["session_name"], item["identity"]["window_id"]): item[
-                    "window_name"
-                ]
-                for item in daemon.get("/v1/windows")["items"]
-            }
-            targets = tuple(daemon.get("/v1/targets")["items"])
-            health = daemon.get("/v1/health")
-            self.snapshot = replace(self.snapshot, targets=targets, window_names=names, health=health)
+            self.snapshot = replace(self.snapshot, **beside(Client(start=False, time_limit=_TIME_LIMIT)))
         except (AgtmuxError, LookupError) as error:
             logger.info("the daemon could not be asked: %s", error)
         self._surroundings = self.desktop.surroundings()

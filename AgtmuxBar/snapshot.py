@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from hashlib import blake2s
 from typing import Any, Final
 
-Pane = Mapping[str, Any]
-# The part of an identity that tells a window from all others.
-WindowKey = tuple[str, str, str]
+from agtmux.client import Client
 
+Pane = Mapping[str, Any]
 WAITING: Final = ("waiting_approval", "waiting_input")
 
 
@@ -20,7 +19,8 @@ class Snapshot:
     # By identity, as the watch stream has them; only panes with an agent.
     panes: Mapping[tuple[str, ...], Pane] = field(default_factory=dict)
     targets: tuple[Mapping[str, Any], ...] = ()
-    window_names: Mapping[WindowKey, str] = field(default_factory=dict)
+    # By target, session and window.
+    window_names: Mapping[tuple[str, ...], str] = field(default_factory=dict)
     health: Mapping[str, Any] | None = None
     # Whether there has been a snapshot of this daemon. Before it, an empty list of panes says nothing.
     has_begun: bool = False
@@ -55,9 +55,21 @@ class Snapshot:
         return sorted((pane for pane in self.panes.values() if pane["state"] in states), key=_since)
 
 
-def snapshot_of(panes: Iterable[Pane], **more: Any) -> Snapshot:
-    """From a listing instead of a stream."""
-    return Snapshot({_identity(pane["identity"]): pane for pane in panes}, has_begun=True, **more)
+def asked_for(daemon: Client) -> tuple[Snapshot, str]:
+    """By listings instead of a stream, and the daemon's time."""
+    listing = daemon.get("/v1/panes")
+    panes = {_identity(pane["identity"]): pane for pane in listing["items"]}
+    return replace(Snapshot(panes, has_begun=True), **beside(daemon)), listing["generated_at"]
+
+
+def beside(daemon: Client) -> dict[str, Any]:
+    """What the stream does not tell: targets, names of windows, how the daemon is."""
+    windows = daemon.get("/v1/windows")["items"]
+    return {
+        "targets": tuple(daemon.get("/v1/targets")["items"]),
+        "window_names": {_identity(window["identity"]): window["window_name"] for window in windows},
+        "health": daemon.get("/v1/health"),
+    }
 
 
 def question_of(pane: Pane) -> str:
@@ -87,4 +99,6 @@ def _since(pane: Pane) -> tuple[str, str]:
 
 
 def _identity(identity: Mapping[str, str]) -> tuple[str, ...]:
-    return identity["target"], identity["session_name"], identity["window_id"], identity["pane_id"]
+    """Of a pane or a window."""
+    parts = ("target", "session_name", "window_id", "pane_id")
+    return tuple(identity[part] for part in parts if part in identity)

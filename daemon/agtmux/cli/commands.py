@@ -65,6 +65,12 @@ COMMANDS: Final[dict[str, Command]] = {
         "agtmux bar --format plain --width 60",
         ("--format", "--width", "--json", "--help"),
     ),
+    "menu": Command(
+        "agtmux.cli.menu",
+        "print the menu of the menu bar or the tray as text",
+        "agtmux menu",
+        _COMMON,
+    ),
     "target": Command(
         "agtmux.cli.target",
         "add, look at, list or remove the tmux servers that are watched",
