@@ -52,7 +52,7 @@ class Deeds:
             return
         try:
             deed(self, action.parameters)
-        except (AgtmuxError, OSError) as error:
+        except (AgtmuxError, OSError, subprocess.SubprocessError) as error:
             why = error.message if isinstance(error, AgtmuxError) else str(error)
             logger.info("%s: %s", action.name, error)
             self._app.tell(_TITLES.get(action.name, "Not done"), _sentence(why))

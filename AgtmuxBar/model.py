@@ -199,9 +199,11 @@ def _answers(pane: Pane, now: float) -> tuple[Item, ...]:
     first, *rest = _looks(pane, "wait")
     answers = []
     if pane["state"] == "waiting_approval":
+        # Of this dialog alone: another one gets items of its own, so that none under the pointer changes its meaning.
+        shown = f"{pane['state_version']} {fingerprint_of(pane)}"
         answers = [
-            Item(_key("approve", pane), "Approve once", action=answer("approve", pane)),
-            Item(_key("deny", pane), "Deny", action=answer("deny", pane)),
+            Item(f"{_key('approve', pane)} {shown}", "Approve once", action=answer("approve", pane)),
+            Item(f"{_key('deny', pane)} {shown}", "Deny", action=answer("deny", pane)),
         ]
     key = wait_key(pane)
     snoozes = tuple(

@@ -303,8 +303,9 @@ class ClassifyAnswer(msgspec.Struct, frozen=True):
 
 class DownAnswer(msgspec.Struct, frozen=True, kw_only=True):
     schema_version: Literal[1]
-    # The process that has ended.
+    # The processes that have ended: the daemon's, and that of the app in the menu bar or the tray.
     stopped: int | None
+    stopped_app: int | None
 
 
 class DemoStarted(msgspec.Struct, frozen=True, kw_only=True):
