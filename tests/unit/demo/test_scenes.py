@@ -98,7 +98,8 @@ def test_a_dialog_can_be_answered_from_elsewhere(scene, step):
     footing = REGISTRY.footing(scene.agent_type, Glance(captured(scene, step), step.title, is_alive=True))
     assert footing.reading.seen.state is State.WAITING_APPROVAL
     assert footing.replies.approve is not None and footing.replies.deny is not None
-    play = Play(replace(scene, steps=(step, *scene.steps)), 0.0)
+    at = scene.steps.index(step)
+    play = Play(replace(scene, steps=scene.steps[at:] + scene.steps[:at]), 0.0)
     play.press(footing.replies.approve, 1.0)
     after = REGISTRY.read_screen(scene.agent_type, captured(scene, play.step), title=play.step.title)
     assert play.step is not step
