@@ -117,8 +117,8 @@ def _told(pane: Pane, before: Told | None, is_first: bool, now: float) -> Told |
         if before is None:
             return None
         if pane["state"] == "unknown":
-            # It may turn out to ask the same still, which is then no news.
-            return replace(before, shown=None, is_settled=True)
+            # It may turn out to ask the same still, which is then no news if it has been told.
+            return replace(before, shown=None)
         # Only how lately it was told of still matters.
         return Told("", 0, "", now, before.shown_at) if now - before.shown_at < COOL_DOWN else None
     now_so = Told(pane["state"], pane["state_version"], _asks(pane), now, is_settled=is_first)
