@@ -22,7 +22,7 @@ _OWN: Final[dict[str, tuple[str, Any]]] = {
     "Status": ("s", "normal"),
     "IconThemePath": ("as", []),
 }
-# An answer that came under the pointer just now was hardly meant.
+# An answer that has come under the pointer just now, in a menu that was open, was hardly meant.
 _TOO_SOON: Final = 0.5
 _ANSWERS: Final = ("approve", "deny")
 
@@ -30,10 +30,19 @@ Properties = dict[str, tuple[str, Any]]
 
 
 class DBusMenu:
-    def __init__(self, bus: Bus, choose: Callable[[Action], object], opened: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        bus: Bus,
+        choose: Callable[[Action], object],
+        opened: Callable[[], object],
+        refuse: Callable[[], object],
+    ) -> None:
+        """`opened` is called when the menu is about to be looked at, `refuse` when an answer is not taken for one."""
         self._bus = bus
         self._choose = choose
         self._opened = opened
+        self._refuse = refuse
+        self._opened_at = 0.0
         self._revision = 1
         self._last_id = _ROOT
         self._ids: dict[str, int] = {}
@@ -107,11 +116,11 @@ class DBusMenu:
                 return "ai", ([number for number, *_ in events if number not in self._nodes],)
             case "AboutToShow", (number,):
                 if number == _ROOT:
-                    self._opened()
+                    self._open()
                 return "b", (False,)
             case "AboutToShowGroup", (numbers,):
                 if _ROOT in numbers:
-                    self._opened()
+                    self._open()
                 return "aiai", ([], [number for number in numbers if number not in self._nodes])
             case _:
                 return None
@@ -136,13 +145,21 @@ class DBusMenu:
         every = self._nodes[number].properties
         return {name: value for name, value in every.items() if not names or name in names}
 
+    def _open(self) -> None:
+        self._opened_at = time.monotonic()
+        self._opened()
+
     def _happened(self, number: int, kind: str) -> None:
+        if number == _ROOT and kind == "opened":
+            self._open()
         node = self._nodes.get(number)
         if kind != "clicked" or node is None or node.action is None:
             return
-        if node.action.name in _ANSWERS and time.monotonic() - node.born < _TOO_SOON:
-            return
-        self._choose(node.action)
+        has_just_come = node.born > self._opened_at and time.monotonic() - node.born < _TOO_SOON
+        if node.action.name in _ANSWERS and has_just_come:
+            self._refuse()
+        else:
+            self._choose(node.action)
 
 
 class _Node:

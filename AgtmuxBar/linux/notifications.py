@@ -48,12 +48,15 @@ class Notifications:
         if notification.is_silent and notification.key not in self._shown:
             # The user has put it away; that its buttons mean something else by now is no reason to bring it back.
             return
-        buttons = {str(number): action for number, (_, action) in enumerate(notification.buttons)}
-        words = [_DEFAULT, "Open"]
-        for number, (label, _) in enumerate(notification.buttons):
-            words += [str(number), label]
+        # What a click on the text does has a name of its own, and is a button only where the server makes it one.
+        actions = {_DEFAULT: notification.default}
+        words: list[str] = []
+        for number, (label, action) in enumerate(notification.buttons):
+            word = _DEFAULT if action == notification.default else str(number)
+            actions[word] = action
+            words += [word, label]
         body = "\n".join(part for part in (notification.body, notification.place) if part)
-        self._actions[notification.key] = {_DEFAULT: notification.default, **buttons}
+        self._actions[notification.key] = actions
         is_quiet = notification.is_silent or not notification.has_sound
         lasts = _STAYS if notification.is_urgent else _PASSES
         self._send(notification.key, notification.title, body, words, is_quiet=is_quiet, lasts=lasts)

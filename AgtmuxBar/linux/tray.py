@@ -33,7 +33,7 @@ class Tray:
         self._bus = bus
         self._app: App | None = None
         self._item = TrayItem(bus)
-        self._menu = DBusMenu(bus, self._choose, self._opened)
+        self._menu = DBusMenu(bus, self._choose, self._opened, self._refuse)
         self._notifications = Notifications(bus, self._choose)
 
     def run(self, app: App) -> None:
@@ -72,6 +72,9 @@ class Tray:
     def _choose(self, action: Action) -> None:
         if self._app is not None:
             self._app.choose(action)
+
+    def _refuse(self) -> None:
+        self.tell("Not answered", "The menu changed under the pointer; look at what is asked now, and choose again.")
 
     def _opened(self) -> None:
         if self._app is not None:
