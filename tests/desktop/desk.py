@@ -205,6 +205,11 @@ class Desk:
         places = (y * row + x * 4 for y in range(30) for x in range(32))
         return sum(screen[at : at + 3] == blue_green_red for at in places)
 
+    def icon(self) -> bytes:
+        """The corner of the panel in which it is."""
+        row, screen = self.pixels()
+        return b"".join(screen[y * row : y * row + 32 * 4] for y in range(30))
+
     def picture(self, name: str) -> Path:
         """The screen as it is, kept to be looked at."""
         row, screen = self.pixels()

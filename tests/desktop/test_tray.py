@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("jeepney", reason="the tray's own library, on Linux alone")
+
 from desktop.desk import ICON, Desk, desk_in
 from support.home import Home, home_in, wait_until
 
@@ -108,6 +110,7 @@ def test_a_notification_comes_with_the_question_and_goes_when_it_is_answered_in_
     server = demo(home)
     wait_until(lambda: len(desk.popups()) == 3, "three notifications on the screen")
     assert f'string "{COMMAND}' in desk.notified() and f'string "{QUESTION}' in desk.notified()
+    three = desk.icon()
     desk.picture("4-notified")
     # As a user at the terminal would: the question's first option.
     asking = waiting(home)[QUESTION]
@@ -115,6 +118,7 @@ def test_a_notification_comes_with_the_question_and_goes_when_it_is_answered_in_
     wait_until(lambda: QUESTION not in waiting(home), "an answer in the terminal")
     wait_until(lambda: len(desk.popups()) == 2, "the end of its notification")
     assert "member=CloseNotification" in desk.notified()
+    wait_until(lambda: desk.icon() != three, "the next count in the icon")
     desk.picture("5-answered")
 
 
