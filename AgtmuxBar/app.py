@@ -23,6 +23,7 @@ from agtmux.client import Client
 from agtmux.domain.errors import AgtmuxError
 from agtmux.follow import follow
 from AgtmuxBar import model, notify
+from AgtmuxBar.looking import Place
 from AgtmuxBar.notify import Notification
 from AgtmuxBar.settings import Settings, Surroundings, read_settings, write_settings
 from AgtmuxBar.snapshot import Snapshot, beside
@@ -88,8 +89,8 @@ class Desktop(Protocol):
 
     def install_command(self) -> None: ...
 
-    def looked_at(self, targets: Sequence[Mapping[str, Any]]) -> Collection[str]:
-        """Refs of the panes that are in front of the user; empty where that cannot be known."""
+    def looked_at(self, targets: Sequence[Mapping[str, Any]]) -> Collection[Place]:
+        """The panes that are in front of the user (see `looking.py`); empty where that cannot be known."""
 
 
 class App:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from agtmux.domain.legible import legible
+from AgtmuxBar.looking import Place
 from AgtmuxBar.model import agent_of, answer, attach, place_of
 from AgtmuxBar.settings import Settings
 from AgtmuxBar.snapshot import Pane, Snapshot, question_of, wait_key
@@ -81,9 +82,9 @@ class Outcome:
 
 
 def step(
-    memory: Memory | None, snapshot: Snapshot, settings: Settings, now: float, looked_at: Collection[str] = ()
+    memory: Memory | None, snapshot: Snapshot, settings: Settings, now: float, looked_at: Collection[Place] = ()
 ) -> Outcome:
-    """`memory` is what the last step left, None at first; `looked_at` has the refs of panes in front of the user."""
+    """`memory` is what the last step left, None at first; `looked_at` has the panes in front of the user."""
     if not snapshot.is_up:
         # What cannot be asked is not known to have been answered.
         return Outcome(memory)
@@ -129,6 +130,10 @@ def _told(pane: Pane, before: Told | None, is_first: bool, now: float) -> Told |
     return replace(before, version=now_so.version, question=now_so.question or before.question)
 
 
+def _place(pane: Pane) -> Place:
+    return pane["identity"]["target"], pane["identity"]["pane_id"]
+
+
 def _asks(pane: Pane) -> str:
     """Without the title, which may change while it waits."""
     return question_of(pane) if pane["attention"] else ""
@@ -142,7 +147,7 @@ def _is_same(before: Told, after: Told) -> bool:
 
 
 def _judged(
-    known: Told, pane: Pane, settings: Settings, now: float, looked_at: Collection[str]
+    known: Told, pane: Pane, settings: Settings, now: float, looked_at: Collection[Place]
 ) -> tuple[Told, float | None]:
     """Whether it is on display from now on, and in how many seconds to look again."""
     if pane["state"] not in _TITLES:
@@ -156,7 +161,7 @@ def _judged(
         return known, None
     switch = _OPTIONAL.get(pane["state"])
     is_off = switch is not None and not getattr(settings, switch)
-    if is_off or settings.is_paused(now) or pane["ref"] in looked_at:
+    if is_off or settings.is_paused(now) or _place(pane) in looked_at:
         return replace(known, is_settled=True), None
     due = max(known.since + QUIET, known.shown_at + COOL_DOWN)
     if now < due:

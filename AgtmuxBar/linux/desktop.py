@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from agtmux.domain.errors import AgtmuxError, ErrorCode
+from AgtmuxBar import looking
 from AgtmuxBar.linux import login, terminals
+from AgtmuxBar.looking import Place
 from AgtmuxBar.settings import Settings, Surroundings
 
 # Programs that take what is to be copied on their standard input, and the display they are for.
@@ -90,9 +92,8 @@ class LinuxDesktop:
         except FileExistsError:
             raise AgtmuxError(ErrorCode.CONFIG, f"{_LINK} is there already; move it away, then try again") from None
 
-    def looked_at(self, targets: Sequence[Mapping[str, Any]]) -> Collection[str]:
-        # Which pane a terminal shows is known to tmux, and the daemon does not tell it.
-        return ()
+    def looked_at(self, targets: Sequence[Mapping[str, Any]]) -> Collection[Place]:
+        return looking.looked_at(targets)
 
     def _run(self, *words: str) -> None:
         done = subprocess.run(

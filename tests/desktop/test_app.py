@@ -127,7 +127,7 @@ def test_a_wait_is_told_once_and_taken_back_when_it_is_over(home, started):
 
 def test_nothing_is_told_of_a_pane_that_is_looked_at(home, started):
     app, screen, desktop = started
-    desktop.fronted = {home.ask("GET", "/v1/panes").json["items"][0]["ref"]}
+    desktop.fronted = {("host", "%0")}
     asks(home)
     wait_until(lambda: any(told.is_settled for told in app._memory.values()), "what would be shown, judged")
     assert screen.menu.title == "1" and not screen.shown

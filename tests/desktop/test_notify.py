@@ -101,7 +101,7 @@ def test_what_is_answered_at_once_is_never_told():
 def test_nothing_is_told_of_a_pane_that_is_looked_at():
     seen = begun(pane(1), pane(2))
     seen.step(pane(1), pane(2))
-    seen.step(pane(1), pane(2), after=QUIET, looked_at={pane(1)["ref"]})
+    seen.step(pane(1), pane(2), after=QUIET, looked_at={("host", "%1")})
     assert [told.place for _, told in seen.shown] == ["host-work %2"]
     seen.step(pane(1), pane(2), after=60)
     assert len(seen.shown) == 1, "it was seen when it began"
@@ -248,8 +248,8 @@ def test_what_is_on_display_is_always_so(moments, errors, completed):
         for each, state in ((pane(number), state) for number, state in enumerate(states)):
             # A wait goes on through a time in which nothing is known of it.
             if state != since.get(each["runtime_id"], (0, ()))[1] and (state or ("",))[0] != "unknown":
-                since[each["runtime_id"]] = (seen.now if seen else NOW) + pause, state
-        refs = {pane(number)["ref"] for number in looked_at}
+                since[each["runtime_id"]] = (seen.now + pause if seen else NOW), state
+        fronted = {("host", f"%{number}") for number in looked_at}
         active = replace(chosen, paused_until=FOR_EVER if special == "paused" else 0.0)
         if special == "snoozed" and panes:
             active = replace(active, snoozed={wait_key(panes[0]): FOR_EVER})
@@ -262,7 +262,7 @@ def test_what_is_on_display_is_always_so(moments, errors, completed):
         if special == "away":
             assert seen.step(after=pause, trouble="gone") == Outcome(seen.memory)
             continue
-        seen.step(*panes, after=pause, looked_at=refs)
+        seen.step(*panes, after=pause, looked_at=fronted)
         by_key = {each["runtime_id"]: each for each in panes}
         for key, told in seen.display.items():
             state = by_key[key]["state"]
@@ -274,7 +274,7 @@ def test_what_is_on_display_is_always_so(moments, errors, completed):
                 assert action.parameters["state_version"] == str(by_key[key]["state_version"])
         for moment, told in seen.shown[told_before:]:
             assert special != "paused"
-            assert by_key[told.key]["ref"] not in refs
+            assert ("host", by_key[told.key]["identity"]["pane_id"]) not in fronted
             assert moment - since[told.key][0] >= QUIET - 1e-6
     for key in {told.key for _, told in seen.shown}:
         own = [moment for moment, told in seen.shown if told.key == key]
