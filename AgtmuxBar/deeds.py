@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 from agtmux import paths
 from agtmux.client import Client
 from agtmux.domain.errors import AgtmuxError, ErrorCode
-from AgtmuxBar import model
+from AgtmuxBar.commands import run_command
+from AgtmuxBar.labels import agent_of, place_of, request_text
 from AgtmuxBar.settings import FOR_EVER
 from AgtmuxBar.tree import Action
 
@@ -93,7 +94,7 @@ class Deeds:
         pane = next((pane for pane in panes if pane["runtime_id"] == asked["runtime_id"]), None)
         if pane is None:
             raise AgtmuxError(ErrorCode.RUNTIME_STALE, "that agent has ended")
-        self._app.tell(f"{model.agent_of(pane)} in {model.place_of(pane)}", model.request_text(pane))
+        self._app.tell(f"{agent_of(pane)} in {place_of(pane)}", request_text(pane))
 
     # To the app's own settings
 
@@ -155,11 +156,7 @@ class Deeds:
         self._app.leave()
 
     def _run(self, *words: str) -> None:
-        argv = [*self._desktop.command(), *words]
-        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
-        if done.returncode != 0:
-            said = done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"]
-            raise AgtmuxError(ErrorCode.INTERNAL, f"agtmux {words[0]}: {said[-1].removeprefix('agtmux: ')}")
+        run_command([*self._desktop.command(), *words])
 
     _DEEDS: Final[dict[str, Callable[[Deeds, Parameters], None]]] = {
         "attach": _attach,

@@ -6,14 +6,12 @@ it was drawn: an answer is for that dialog, and the daemon refuses it if the age
 
 from __future__ import annotations
 
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
-from agtmux.domain.durations import SECOND, format_age
-from agtmux.domain.legible import legible
+from AgtmuxBar.labels import AGENT, MINUTE, PLACE, QUESTION, age_of, agent_of, hint_of, place_of, request_text, short
 from AgtmuxBar.settings import FOR_EVER, Settings, Surroundings
 from AgtmuxBar.snapshot import Pane, Snapshot, fingerprint_of, question_of, since, wait_key
 from AgtmuxBar.tree import Action, Item, Kind, Menu
@@ -36,12 +34,6 @@ MOST_WAITING: Final = 12
 MOST_SESSIONS: Final = 20
 MOST_PANES: Final = 25
 MOST_TARGETS: Final = 8
-# In cells of a terminal; a menu as wide as the screen hides what it is about.
-_QUESTION: Final = 60
-_PLACE: Final = 36
-_HINT: Final = 600
-
-_MINUTE: Final = 60.0
 _HOUR: Final = 3600.0
 _SNOOZES: Final = (("15m", "15 minutes", 900.0), ("1h", "1 hour", _HOUR), ("asks", "until it asks again", FOR_EVER))
 _PAUSES: Final = (("1h", "1 hour", _HOUR), ("8h", "8 hours", 8 * _HOUR), ("on", "until I resume", FOR_EVER))
@@ -92,19 +84,10 @@ def next_change(snapshot: Snapshot, settings: Settings, now: float) -> float | N
     if not snapshot.is_up:
         return None
     dated = [*snapshot.waits(), *snapshot.in_state("error")]
-    ages = [_MINUTE - max(0.0, now - since(pane)) % _MINUTE for pane in dated]
+    ages = [MINUTE - max(0.0, now - since(pane)) % MINUTE for pane in dated]
     moments = [settings.paused_until, *(settings.snoozed.get(wait_key(pane), 0.0) for pane in snapshot.waits())]
-    ends = [min(moment - now, _MINUTE) for moment in moments if now < moment < FOR_EVER]
+    ends = [min(moment - now, MINUTE) for moment in moments if now < moment < FOR_EVER]
     return min([*([min(ages)] if ages else []), *ends], default=None)
-
-
-def place_of(pane: Pane) -> str:
-    identity = pane["identity"]
-    return _short(f"{identity['target']}-{identity['session_name']}", _PLACE) + f" {identity['pane_id']}"
-
-
-def agent_of(pane: Pane) -> str:
-    return _short(pane["agent_type"], 20)
 
 
 def answer(name: str, pane: Pane) -> Action:
@@ -114,22 +97,6 @@ def answer(name: str, pane: Pane) -> Action:
 
 def attach(pane: Pane) -> Action:
     return Action("attach", _meant(pane))
-
-
-def request_text(pane: Pane) -> str:
-    """All that is known of what a pane asks, to be read before it is answered."""
-    attention = pane["attention"] or {}
-    lines = [
-        f"{agent_of(pane)} in {place_of(pane)}",
-        f"{pane['cwd']}{' on ' + pane['branch'] if pane['branch'] else ''}",
-        "",
-        question_of(pane),
-    ]
-    if attention.get("detail"):
-        lines += ["", attention["detail"]]
-    if attention.get("options"):
-        lines += ["", *(f"{number}. {option}" for number, option in enumerate(attention["options"], 1))]
-    return "\n".join(legible(line, keep="\n\t") for line in lines)
 
 
 # The parts, from top to bottom
@@ -161,7 +128,7 @@ def _down(snapshot: Snapshot) -> list[Item]:
     if snapshot.trouble is None:
         return []
     return [
-        Item("trouble", _short(snapshot.trouble, _QUESTION), is_enabled=False, hint=_hint(snapshot.trouble)),
+        Item("trouble", short(snapshot.trouble, QUESTION), is_enabled=False, hint=hint_of(snapshot.trouble)),
         Item("start", "Start the daemon", action=Action("restart")),
     ]
 
@@ -188,10 +155,10 @@ def _snoozed(panes: Sequence[Pane], now: float) -> list[Item]:
 
 
 def _asking(pane: Pane, prefix: str, now: float, children: tuple[Item, ...]) -> Item:
-    age = _age(now - since(pane))
-    label = f"{agent_of(pane)} · {place_of(pane)} · {_short(question_of(pane), _QUESTION)} · {age}"
+    age = age_of(now - since(pane))
+    label = f"{agent_of(pane)} · {place_of(pane)} · {short(question_of(pane), QUESTION)} · {age}"
     return Item(
-        _key(prefix, pane), label, glyph=GLYPHS[pane["state"]], children=children, hint=_hint(request_text(pane))
+        _key(prefix, pane), label, glyph=GLYPHS[pane["state"]], children=children, hint=hint_of(request_text(pane))
     )
 
 
@@ -244,20 +211,20 @@ def _session(target: str, name: str, panes: Sequence[Pane], snapshot: Snapshot) 
     inside: list[Item] = []
     for window_id, group in groupby(panes[:MOST_PANES], key=lambda pane: pane["identity"]["window_id"]):
         window_name = snapshot.window_names.get((target, name, window_id), "")
-        label = _short(f"{window_id} {window_name}".strip(), _PLACE)
+        label = short(f"{window_id} {window_name}".strip(), PLACE)
         inside.append(Item(f"window {key}/{window_id}", label, Kind.HEADER))
         inside += [_pane(pane) for pane in group]
     inside += _more(f"session {key}", panes, MOST_PANES)
     top = min(panes, key=lambda pane: _URGENCY.get(pane["state"], 9))["state"]
     waiting = sum(pane["state"].startswith("waiting") for pane in panes)
     count = f"{len(panes)} {'agent' if len(panes) == 1 else 'agents'}" + (f", {waiting} waiting" if waiting else "")
-    label = f"{_short(f'{target}-{name}', _PLACE)} · {count}"
+    label = f"{short(f'{target}-{name}', PLACE)} · {count}"
     return Item(f"session {key}", label, glyph=GLYPHS.get(top, ""), children=tuple(inside))
 
 
 def _pane(pane: Pane) -> Item:
-    label = f"{agent_of(pane)} {pane['identity']['pane_id']} · {_short(question_of(pane), _QUESTION)}"
-    hint = _hint(f"{pane['state']} ({pane['reason_code']}, {pane['confidence']}) in {pane['cwd']}")
+    label = f"{agent_of(pane)} {pane['identity']['pane_id']} · {short(question_of(pane), QUESTION)}"
+    hint = hint_of(f"{pane['state']} ({pane['reason_code']}, {pane['confidence']}) in {pane['cwd']}")
     return Item(
         _key("pane", pane), label.rstrip(" ·"), glyph=GLYPHS.get(pane["state"], ""), action=attach(pane), hint=hint
     )
@@ -268,10 +235,10 @@ def _unreachable(targets: Iterable[Mapping[str, Any]]) -> list[Item]:
     shown = [
         Item(
             f"target {target['name']}",
-            f"{_short(target['name'], _PLACE)}: {_short(target['error']['message'], _QUESTION)}",
+            f"{short(target['name'], PLACE)}: {short(target['error']['message'], QUESTION)}",
             glyph=_UNREACHABLE,
             is_enabled=False,
-            hint=_hint(target["error"]["message"]),
+            hint=hint_of(target["error"]["message"]),
         )
         for target in failing[:MOST_TARGETS]
     ]
@@ -283,7 +250,7 @@ def _unreachable(targets: Iterable[Mapping[str, Any]]) -> list[Item]:
 def _notifications(settings: Settings, now: float) -> Item:
     if settings.is_paused(now):
         left = settings.paused_until - now
-        label = "Paused" if settings.paused_until >= FOR_EVER else f"Paused, {_age(left + _MINUTE)} left"
+        label = "Paused" if settings.paused_until >= FOR_EVER else f"Paused, {age_of(left + MINUTE)} left"
         pause = [
             Item("paused", label, Kind.HEADER),
             Item("resume", "Resume", action=Action("pause", {"seconds": "0"})),
@@ -315,7 +282,7 @@ def _daemon(snapshot: Snapshot) -> Item:
         "daemon",
         "Daemon",
         children=(
-            Item("daemon health", _short(told, _PLACE), Kind.HEADER),
+            Item("daemon health", short(told, PLACE), Kind.HEADER),
             Item("daemon restart", "Restart", action=Action("restart")),
             Item("daemon log", "Show the log", action=Action("log")),
             Item("daemon doctor", "Doctor…", action=Action("doctor")),
@@ -329,7 +296,7 @@ def _bridges(surroundings: Surroundings) -> list[Item]:
     ticks = [
         Item(
             f"bridge {_quoted(agent)}",
-            _short(agent, 20),
+            short(agent, AGENT),
             is_checked=is_on,
             action=Action("bridge", {"agent": agent, "on": "" if is_on else "1"}),
         )
@@ -345,7 +312,7 @@ def _settings(settings: Settings, surroundings: Surroundings) -> Item:
         ticks = tuple(
             Item(
                 f"terminal {name or 'default'}",
-                _short(label, _PLACE),
+                short(label, PLACE),
                 is_checked=name == settings.terminal,
                 action=Action("terminal", {"name": name}),
             )
@@ -401,28 +368,3 @@ def _session_of(pane: Pane) -> tuple[str, str]:
 
 def _quoted(text: str) -> str:
     return text.replace("%", "%25").replace("/", "%2F")
-
-
-def _age(seconds: float) -> str:
-    return "now" if seconds < _MINUTE else format_age(int(seconds) * SECOND)
-
-
-def _hint(text: str) -> str:
-    return legible(text, keep="\n")[:_HINT]
-
-
-def _short(text: str, room: int) -> str:
-    """One legible line of at most that many cells; a wide character takes two."""
-    shown = " ".join(legible(text[: room * 4]).split())
-    if len(shown) <= room and shown.isascii():
-        return shown
-    width = 0
-    for place, char in enumerate(shown):
-        width += 0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
-        if width > room:
-            return _cut(shown[:place])
-    return shown if len(text) <= room * 4 else _cut(shown)
-
-
-def _cut(text: str) -> str:
-    return text[:-1].rstrip() + "…"

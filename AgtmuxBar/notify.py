@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from agtmux.domain.legible import legible
+from AgtmuxBar.labels import agent_of, place_of
 from AgtmuxBar.looking import Place
-from AgtmuxBar.model import agent_of, answer, attach, place_of
+from AgtmuxBar.model import answer, attach
 from AgtmuxBar.settings import Settings
 from AgtmuxBar.snapshot import Pane, Snapshot, question_of, wait_key
 from AgtmuxBar.tree import Action

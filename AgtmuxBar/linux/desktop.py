@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from AgtmuxBar import looking
+from AgtmuxBar.commands import run_command
 from AgtmuxBar.linux import login, terminals
 from AgtmuxBar.looking import Place
 from AgtmuxBar.settings import Settings, Surroundings
@@ -96,14 +97,4 @@ class LinuxDesktop:
         return looking.looked_at(targets)
 
     def _run(self, *words: str) -> None:
-        done = subprocess.run(
-            [*self.command(), *words],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_TIME_LIMIT,
-            check=False,
-        )
-        if done.returncode != 0:
-            said = done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"]
-            raise AgtmuxError(ErrorCode.DAEMON_UNAVAILABLE, said[-1].removeprefix("agtmux: "))
+        run_command([*self.command(), *words])

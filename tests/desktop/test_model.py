@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from agtmux.cli.panes import SIGNS
 from AgtmuxBar.deeds import NAMES
+from AgtmuxBar.labels import request_text
 from AgtmuxBar.model import (
     GLYPHS,
     MOST_PANES,
@@ -15,7 +16,6 @@ from AgtmuxBar.model import (
     MOST_WAITING,
     build,
     next_change,
-    request_text,
 )
 from AgtmuxBar.settings import FOR_EVER, Settings, Surroundings
 from AgtmuxBar.snapshot import Snapshot, wait_key
@@ -207,6 +207,12 @@ def test_the_request_is_told_whole():
     text = request_text(pane(1, asks="make deploy", detail="first line\nsecond \x1b[31mline", options=("Yes", "No")))
     assert "make deploy" in text and "second  [31mline" in text and "2. No" in text
     assert "\x1b" not in text
+
+
+def test_nothing_is_hidden_behind_blanks():
+    label = item(menu_of(snapshot(pane(1, asks="ls" + " " * 500 + "; rm -rf /"))), "wait ").label
+    assert "ls ; rm -rf /" in label
+    assert "…" in item(menu_of(snapshot(pane(1, asks="ls " + "x" * 500))), "wait ").label
 
 
 # Time
