@@ -188,6 +188,19 @@ def test_up_starts_the_tray_once_and_down_ends_it(home: Home, desk: Desk):
     wait_until(lambda: not desk.items(), "the end of the tray")
 
 
+def test_after_a_crash_the_next_tray_takes_its_place(home: Home, desk: Desk):
+    home.run("up", "--headless")
+    tray = desk.start_tray()
+    first = desk.items()
+    tray.kill()
+    tray.wait(20)
+    wait_until(lambda: not desk.items(), "the end of its name")
+    assert "agtmux is in the tray" in home.run("up").stdout
+    wait_until(desk.items, "the next tray's name on the bus")
+    assert desk.items() != first
+    assert home.answering_pid(), "the daemon went on"
+
+
 def test_a_tray_that_is_told_to_end_takes_its_notifications_along(home: Home, desk: Desk):
     home.run("up", "--headless")
     tray = desk.start_tray()
