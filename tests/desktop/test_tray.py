@@ -29,6 +29,8 @@ def home(short_tmp: Path) -> Iterator[Home]:
         try:
             yield made
         finally:
+            # Their tmux server is not this home's own, and would outlive it.
+            made.run("demo", "--stop")
             made.run("down")
 
 
