@@ -118,7 +118,12 @@ class Bus:
                 os.read(self._woken, 4096)
             while self._inbox:
                 _guarded(self._inbox.popleft())
+
+    def close(self) -> None:
+        """Once no other thread hands anything over any more."""
         self._connection.close()
+        os.close(self._woken)
+        os.close(self._waker)
 
     def _take_in(self) -> None:
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import signal
 import subprocess
+import threading
 from collections.abc import Callable
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
@@ -62,7 +63,11 @@ class Tray:
 
     def tell(self, title: str, text: str) -> None:
         logger.info("told: %s: %s", title, text)
-        self._notifications.tell(title, text)
+        if self._notifications.is_served:
+            self._notifications.tell(title, text)
+        elif self._app is not None:
+            # A terminal may take its time to open.
+            threading.Thread(target=_write_out, args=(self._app, title, text), daemon=True).start()
 
     def end(self) -> None:
         """What is asked for in a notification could no longer be answered there."""
@@ -79,6 +84,15 @@ class Tray:
     def _opened(self) -> None:
         if self._app is not None:
             self._app.opened()
+
+
+def _write_out(app: App, title: str, text: str) -> None:
+    """For a desktop without a notification server."""
+    words = ["sh", "-c", 'printf "%s\\n\\n%s\\n" "$1" "$2"', "sh", title, text]
+    try:
+        app.desktop.open_terminal(words, app.settings, stays=True)
+    except (AgtmuxError, OSError) as error:
+        logger.warning("it could not be told: %s", error)
 
 
 def main() -> int:

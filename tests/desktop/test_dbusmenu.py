@@ -13,9 +13,11 @@ pytest.importorskip("jeepney", reason="the tray's own library, on Linux alone")
 from jeepney import DBusAddress, HeaderFields, MatchRule, MessageType, message_bus, new_method_call
 from jeepney.io.blocking import DBusConnection, prep_socket
 
+from AgtmuxBar.app import App
 from AgtmuxBar.linux import dbusmenu
 from AgtmuxBar.linux.bus import Bus
 from AgtmuxBar.linux.dbusmenu import DBusMenu
+from AgtmuxBar.linux.tray import Tray
 from AgtmuxBar.tree import Action, Item, Kind, Menu
 from desktop.menus import menus
 from support.home import wait_until
@@ -77,25 +79,51 @@ class Shown:
 
 
 @pytest.fixture
-def bus_and_panel(short_tmp: Path, monkeypatch) -> Iterator[tuple[Shown, Panel]]:
+def bus_alone(short_tmp: Path, monkeypatch) -> Iterator[Bus]:
+    """With nobody else on it."""
     address = f"unix:path={short_tmp}/bus"
     monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", address)
+    monkeypatch.setenv("AGTMUX_STATE_DIR", str(short_tmp / "state"))
     daemon = subprocess.Popen(["dbus-daemon", "--session", "--nofork", f"--address={address}"])
     try:
         wait_until((short_tmp / "bus").exists, "a session bus")
         bus = Bus()
-        shown = Shown(bus)
-        thread = threading.Thread(target=bus.run)
-        thread.start()
         try:
-            with DBusConnection(prep_socket(str(short_tmp / "bus"))) as connection:
-                yield shown, Panel(connection)
+            yield bus
         finally:
-            bus.end()
-            thread.join(10)
+            bus.close()
     finally:
         daemon.terminate()
         daemon.wait(10)
+
+
+@pytest.fixture
+def bus_and_panel(bus_alone: Bus, short_tmp: Path) -> Iterator[tuple[Shown, Panel]]:
+    shown = Shown(bus_alone)
+    thread = threading.Thread(target=bus_alone.run)
+    thread.start()
+    try:
+        with DBusConnection(prep_socket(str(short_tmp / "bus"))) as connection:
+            yield shown, Panel(connection)
+    finally:
+        bus_alone.end()
+        thread.join(10)
+
+
+def test_without_a_notification_server_a_terminal_tells(bus_alone):
+    opened = []
+
+    class Terminals:
+        def open_terminal(self, argv, settings, *, stays):
+            opened.append((list(argv), stays))
+
+    tray = Tray(bus_alone)
+    tray._app = App(tray, Terminals())
+    tray.tell("Not approved", "it asks something else\nby now")
+    wait_until(lambda: opened, "a terminal")
+    ((argv, stays),) = opened
+    said = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    assert (said, stays) == ("Not approved\n\nit asks something else\nby now\n", True)
 
 
 def of(*items: Item) -> Menu:

@@ -53,6 +53,18 @@ def waiting(home: Home) -> dict[str, dict]:
     return {item["attention"]["summary"]: item for item in items if item["state"].startswith("waiting")}
 
 
+def answered(home: Home, kind: str) -> dict:
+    """The only action there was, once it is over."""
+
+    def ended() -> dict | None:
+        (action,) = home.ask("GET", "/v1/actions").json["items"]
+        return action if action["result_code"] != "pending" else None
+
+    action = wait_until(ended, "the end of the action")
+    assert action["action_type"] == kind
+    return action
+
+
 def tip(desk: Desk) -> str:
     return desk.item_property("ToolTip")[3]
 
@@ -99,7 +111,7 @@ def test_a_click_on_approve_answers_the_dialog_in_the_pane(home: Home, desk: Des
     assert pane["state"] == "running"
     shown = home.tmux("-L", server, "capture-pane", "-p", "-t", pane["identity"]["pane_id"])
     assert "added 31 packages" in shown, "the agent has gone on"
-    (action,) = (item for item in home.ask("GET", "/v1/actions").json["items"] if item["action_type"] == "approve")
+    action = answered(home, "approve")
     assert action["result_code"] == "delivered" and action["about"]["actor"] == "bar"
     wait_until(lambda: "2 wait for you" in tip(desk), "the next count")
     desk.picture("3-approved")
@@ -137,8 +149,7 @@ def test_a_button_of_a_notification_answers(home: Home, desk: Desk):
     desk.click(x + width - 40, y + height - 30)
     wait_until(lambda: PLAN not in waiting(home), "an answer")
     wait_until(lambda: len(desk.popups()) == 2, "the end of its notification")
-    (action,) = home.ask("GET", "/v1/actions").json["items"]
-    assert (action["action_type"], action["result_code"]) == ("deny", "delivered")
+    assert answered(home, "deny")["result_code"] == "delivered"
 
 
 def test_the_tray_is_there_again_when_the_panel_is(home: Home, desk: Desk):
