@@ -163,7 +163,7 @@ def test_down_twice(home: Home):
     assert (done.returncode, done.stdout, done.stderr) == (0, f"agtmuxd (process {pid}) has stopped\n", "")
     done = home.run("down")
     assert (done.returncode, done.stdout, done.stderr) == (0, "agtmuxd was not running\n", "")
-    assert json.loads(home.run("down", "--json").stdout) == {"schema_version": 1, "stopped": None}
+    assert json.loads(home.run("down", "--json").stdout) == {"schema_version": 1, "stopped": None, "stopped_app": None}
 
 
 def test_the_daemon_outlives_the_terminal_of_the_command_that_started_it(home: Home):

@@ -32,6 +32,10 @@ _NOT_INHERITED = (
     "AGTMUX_",
     "XDG_",
     "TMUX",
+    # A desktop of whoever runs the tests: a tray would appear there.
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "DBUS_",
     "PYTHONASYNCIODEBUG",
     "NO_COLOR",
     "LC_",

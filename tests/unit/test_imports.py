@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ROOT_PACKAGE = "agtmux"  # `from agtmux import __version__`
 LEAVES = {ROOT_PACKAGE, "clock", "config", "paths", "logs"}
 BASE = {"domain", "engine"} | LEAVES
-CLIENT = {"client", "domain", "paths", ROOT_PACKAGE}
+CLIENT = {"client", "follow", "domain", "paths", ROOT_PACKAGE}
 BELOW_SERVICE = BASE | {
     *(
         "store",
@@ -59,7 +59,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "service": BELOW_SERVICE,
     "api": BELOW_SERVICE | {"service"},
     "daemon": BASE | {"service", "api"},  # the process: lock, log, signals
-    "client": CLIENT,
+    "client": CLIENT - {"follow"},
+    "follow": CLIENT,
     "cli": CLIENT,
     "board": CLIENT,
     "bridge": CLIENT,
@@ -80,6 +81,10 @@ FILE_MAY_IMPORT: dict[str, set[str]] = {
     "cli/classify.py": CLIENT | {"cli", "agents"},
     # examines this machine by itself where there is no daemon to ask
     "cli/doctor.py": CLIENT | {"cli", "doctor"},
+    # the menu of the resident app, in a terminal
+    "cli/menu.py": CLIENT | {"cli", "AgtmuxBar"},
+    # starts the resident app where there is a desktop
+    "cli/up.py": CLIENT | {"cli", "AgtmuxBar"},
     # the stage is a client too, and a command shows it
     "cli/demo.py": CLIENT | {"cli", "demo"},
 }
@@ -100,6 +105,8 @@ LAZY: dict[str, set[str]] = {
     "cli/daemon.py": {"daemon"},
     "cli/demo.py": {"demo"},
     "cli/doctor.py": {"doctor"},
+    "cli/menu.py": {"AgtmuxBar"},
+    "cli/up.py": {"AgtmuxBar"},
     "daemon.py": {"service", "api"},
 }
 

@@ -120,6 +120,7 @@ DOCUMENTS: Final[dict[str, tuple[Any, str]]] = {
     "error": (shapes.ErrorAnswer, "every answer that is an error, and every command's with --json"),
     "wait": (shapes.WaitAnswer, "agtmux wait --json"),
     "bar": (shapes.BarAnswer, "agtmux bar --json"),
+    "menu": (shapes.MenuAnswer, "agtmux menu --json"),
     "classify": (shapes.ClassifyAnswer, "agtmux classify"),
     "down": (shapes.DownAnswer, "agtmux down --json"),
     "demo-started": (shapes.DemoStarted, "agtmux demo --json"),

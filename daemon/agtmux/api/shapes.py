@@ -260,6 +260,33 @@ class BarAnswer(msgspec.Struct, frozen=True, kw_only=True):
     needs_you: list[PaneItem]
 
 
+class MenuAction(msgspec.Struct, frozen=True):
+    name: str
+    parameters: dict[str, str]
+
+
+class MenuItem(msgspec.Struct, frozen=True, kw_only=True):
+    key: str
+    label: str
+    kind: Literal["item", "separator", "header"]
+    glyph: str
+    action: MenuAction | None
+    is_enabled: bool
+    is_checked: bool | None
+    # Items again, as deep as the menu is.
+    children: list[dict[str, Any]]
+    is_alternate: bool
+    hint: str
+
+
+class MenuAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    schema_version: Literal[1]
+    title: str
+    icon: Literal["idle", "running", "waiting", "down"]
+    description: str
+    items: list[MenuItem]
+
+
 class ScreenAttention(msgspec.Struct, frozen=True):
     kind: str
     summary: str
@@ -280,8 +307,9 @@ class ClassifyAnswer(msgspec.Struct, frozen=True):
 
 class DownAnswer(msgspec.Struct, frozen=True, kw_only=True):
     schema_version: Literal[1]
-    # The process that has ended.
+    # The processes that have ended: the daemon's, and that of the app in the menu bar or the tray.
     stopped: int | None
+    stopped_app: int | None
 
 
 class DemoStarted(msgspec.Struct, frozen=True, kw_only=True):

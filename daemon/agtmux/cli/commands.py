@@ -27,11 +27,13 @@ _FILTERS = (*_PLACES, "--state", "--needs-action", "--all", "--group-by")
 COMMANDS: Final[dict[str, Command]] = {
     "up": Command(
         "agtmux.cli.up",
-        "start what is missing and show the live table",
+        "start what is missing: the daemon, and the tray or the live table",
         "agtmux up --headless",
         ("--headless", "--demo-if-empty", "--help"),
     ),
-    "down": Command("agtmux.cli.down", "stop the daemon", "agtmux down", ("--json", "--help")),
+    "down": Command(
+        "agtmux.cli.down", "stop the daemon and the tray", "agtmux down", ("--headless", "--json", "--help")
+    ),
     "status": Command("agtmux.cli.status", "say how the daemon is", "agtmux status --json", ("--json", "--help")),
     "list": Command(
         "agtmux.cli.list",
@@ -64,6 +66,12 @@ COMMANDS: Final[dict[str, Command]] = {
         "print one line for a status bar: who needs you, and how many do what",
         "agtmux bar --format plain --width 60",
         ("--format", "--width", "--json", "--help"),
+    ),
+    "menu": Command(
+        "agtmux.cli.menu",
+        "print the menu of the menu bar or the tray as text",
+        "agtmux menu",
+        _COMMON,
     ),
     "target": Command(
         "agtmux.cli.target",

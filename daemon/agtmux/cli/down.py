@@ -1,4 +1,4 @@
-"""`agtmux down`: stop the daemon and wait until it is gone."""
+"""`agtmux down`: stop the daemon and the app in the menu bar or the tray, and wait until they are gone."""
 
 from __future__ import annotations
 
@@ -18,11 +18,26 @@ _SETTLED = 0.05
 
 
 def configure(parser: ArgumentParser) -> None:
+    parser.add_argument("--headless", action="store_true", help="stop only the daemon")
     add_json(parser)
 
 
 def run(options: Namespace) -> int:
-    lock_path = os.path.join(paths.state_directory(), "agtmuxd.lock")
+    # First, as it would wait for the daemon to come back.
+    app = None if options.headless else _stop("agtmux-bar")
+    pid = _stop("agtmuxd")
+    if options.json:
+        print_json({"schema_version": 1, "stopped": pid, "stopped_app": app})
+    else:
+        print("agtmuxd was not running" if pid is None else f"agtmuxd (process {pid}) has stopped")
+        if app is not None:
+            print(f"the app in the menu bar or the tray (process {app}) has stopped")
+    return 0
+
+
+def _stop(name: str) -> int | None:
+    """The process that has ended, by the lock it held."""
+    lock_path = os.path.join(paths.state_directory(), f"{name}.lock")
     pid = lock_holder(lock_path)
     if pid is not None:
         # A daemon that has just taken the lock of one that was killed has not written its own pid over that yet.
@@ -36,14 +51,10 @@ def run(options: Namespace) -> int:
         while lock_holder(lock_path) == pid:
             if time.monotonic() > deadline:
                 raise AgtmuxError(
-                    ErrorCode.TIMEOUT, f"agtmuxd (process {pid}) has not ended; look at it with `ps -p {pid}`"
+                    ErrorCode.TIMEOUT, f"{name} (process {pid}) has not ended; look at it with `ps -p {pid}`"
                 )
             time.sleep(0.01)
-    if options.json:
-        print_json({"schema_version": 1, "stopped": pid})
-    else:
-        print("agtmuxd was not running" if pid is None else f"agtmuxd (process {pid}) has stopped")
-    return 0
+    return pid
 
 
 def lock_holder(lock_path: str) -> int | None:

@@ -1,7 +1,8 @@
-"""`agtmux up`: start what is missing, then show the live table."""
+"""`agtmux up`: start what is missing, and show the tray where there is a desktop, or else the live table."""
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from argparse import ArgumentParser, Namespace
@@ -29,6 +30,9 @@ def run(options: Namespace) -> int:
         listing = _until_lively(client)
     if options.headless:
         return 0
+    if _has_tray():
+        print("agtmux is in the tray; `agtmux watch` shows the live table here")
+        return 0
     if is_terminal(sys.stdin) and is_terminal(sys.stdout):
         from agtmux.cli.live import show_live
 
@@ -37,6 +41,15 @@ def run(options: Namespace) -> int:
 
     print("\n".join(draw_panes(listing, colour=False, width=None)))
     return 0
+
+
+def _has_tray() -> bool:
+    """Whether there is a desktop that shows one; then it is started, if it is not there yet."""
+    if sys.platform != "linux" or not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        return False
+    from AgtmuxBar.linux.starting import start
+
+    return start()
 
 
 def _until_lively(client: Client) -> dict[str, Any]:

@@ -9,7 +9,6 @@ import time
 from argparse import ArgumentParser, Namespace
 from contextlib import suppress
 
-from agtmux.cli.follow import follow, say
 from agtmux.cli.options import add_common, add_places, client, places
 from agtmux.cli.panes import SIGNS, place_of
 from agtmux.cli.refs import full_ref
@@ -19,6 +18,7 @@ from agtmux.client import TIME_LIMIT, Client, with_query
 from agtmux.domain.durations import SECOND, parse_duration
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.legible import legible
+from agtmux.follow import follow, say
 
 # `typing` costs every command four milliseconds and is needed by nobody at run time.
 TYPE_CHECKING = False

@@ -10,12 +10,12 @@ import sys
 import time
 from argparse import ArgumentParser, Namespace
 
-from agtmux.cli.follow import follow, say
 from agtmux.cli.options import add_common, add_filters, client, filters
 from agtmux.cli.table import is_terminal, terminal_width, wants_colour
 from agtmux.client import Client, with_query
 from agtmux.domain.durations import SECOND, parse_duration
 from agtmux.domain.errors import AgtmuxError, ErrorCode
+from agtmux.follow import follow, say
 
 # `typing` costs every command four milliseconds and is needed by nobody at run time.
 TYPE_CHECKING = False

@@ -52,6 +52,8 @@ class Manner:
     spinner: str
     border: str
     hint: str
+    # Beside what it does: since when, and how it is stopped.
+    interrupt: str
     stopped: Step
     turn: tuple[Step, ...]
 

@@ -69,7 +69,8 @@ _Below = tuple[list[Line], tuple[int, int] | None]
 def _busy(look: Look, width: int) -> _Below:
     manner = look.scene.manner
     turning = manner.spinner[look.seconds % len(manner.spinner)]
-    line = ((manner.accent, f"{turning} {look.step.busy}…"), (_DIM, f" ({look.seconds}s, Esc stops it)"))
+    told = manner.interrupt.replace("{seconds}", str(look.seconds))
+    line = ((manner.accent, f"{turning} {look.step.busy}…"), (_DIM, f" {told}"))
     return [line, (), *_composer(look, width)[0]], None
 
 
@@ -108,8 +109,12 @@ def _composer(look: Look, width: int) -> _Below:
     # The end of a long text is where it is being written.
     shown = look.typed[-max(1, width - 8) :]
     inside = [("", f"{manner.pointer} {shown}")]
+    foot: Line = ((_DIM, f"  {manner.hint}"),)
+    if manner.border == "none":
+        # Its sign is in the first column and bold, which tells it from what was sent earlier.
+        return [(), ((_BOLD, manner.pointer), ("", f" {shown}")), (), foot], (1, 2 + len(shown))
     lines = _box(inside, width, _BORDERS[manner.border], _DIM)
-    lines.append(((_DIM, f"  {manner.hint}"),))
+    lines.append(foot)
     return lines, (1, 4 + len(shown))
 
 
@@ -131,7 +136,7 @@ def _spoken(text: str, manner: Manner) -> Line:
     who, said = text[:1], text[1:]
     match who:
         case ">":
-            return ((_BOLD, manner.pointer + said),)
+            return ((_DIM if manner.border == "none" else _BOLD, manner.pointer + said),)
         case "*":
             return ((manner.accent, manner.bullet), ("", said))
         case "$":

@@ -144,7 +144,7 @@ def test_an_answer_is_held_to_its_document():
 
 
 def test_what_a_command_prints_is_held_to_its_document():
-    check_output(("down", "--json"), '{"schema_version": 1, "stopped": null}')
+    check_output(("down", "--json"), '{"schema_version": 1, "stopped": null, "stopped_app": null}')
     check_output(("down",), "agtmuxd was not running")
     with pytest.raises(AssertionError, match="not as down"):
         check_output(("down", "--json"), '{"schema_version": 1}')

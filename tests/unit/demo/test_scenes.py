@@ -1,10 +1,14 @@
 """The script of the demo speaks the agents' own language and shows everything there is to see."""
 
 import json
+import re
+from dataclasses import replace
 
 import pytest
 
+from agtmux.agents.contract import Glance
 from agtmux.agents.registry import Registry
+from agtmux.demo.play import Play
 from agtmux.demo.scenes import Scene, Step, load_scenes
 from agtmux.demo.screens import Look, paint
 from agtmux.domain.states import NEEDS_ACTION, Reason, State
@@ -84,6 +88,28 @@ def test_a_report_that_needs_someone_carries_the_question_on_the_screen(scene, s
     screen = "\n".join(paint(Look(scene, step), 120, 36).as_text())
     assert str(verdict.attention.summary) in screen
     assert all(str(option) in screen for option in verdict.attention.options)
+
+
+@pytest.mark.parametrize(("scene", "step"), STEPS)
+def test_a_dialog_can_be_answered_from_elsewhere(scene, step):
+    """By a key that the daemon knows the meaning of, after which the screen is one that it can read."""
+    if step.screen != "approval":
+        return
+    footing = REGISTRY.footing(scene.agent_type, Glance(captured(scene, step), step.title, is_alive=True))
+    assert footing.reading.seen.state is State.WAITING_APPROVAL
+    assert footing.replies.approve is not None and footing.replies.deny is not None
+    at = scene.steps.index(step)
+    play = Play(replace(scene, steps=scene.steps[at:] + scene.steps[:at]), 0.0)
+    play.press(footing.replies.approve, 1.0)
+    after = REGISTRY.read_screen(scene.agent_type, captured(scene, play.step), title=play.step.title)
+    assert play.step is not step
+    assert after.state in (State.RUNNING, State.IDLE, State.COMPLETED, State.ERROR)
+
+
+def captured(scene: Scene, step: Step) -> str:
+    """As tmux would have it, without what moves the cursor."""
+    painted = paint(Look(scene, step), 120, 36).as_ansi()
+    return re.sub(r"\x1b\[[0-9;?]*[A-Zhl]", "", painted).replace("\r\n", "\n")
 
 
 @pytest.mark.parametrize(("scene", "step"), STEPS)

@@ -1,0 +1,100 @@
+"""What a Linux desktop does for the app: windows of a terminal, the clipboard, what starts at login, the daemon."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from agtmux.domain.errors import AgtmuxError, ErrorCode
+from AgtmuxBar import looking
+from AgtmuxBar.commands import run_command
+from AgtmuxBar.linux import login, terminals
+from AgtmuxBar.looking import Place
+from AgtmuxBar.settings import Settings, Surroundings
+
+# Programs that take what is to be copied on their standard input, and the display they are for.
+_CLIPBOARDS: Final = (
+    ("WAYLAND_DISPLAY", ("wl-copy",)),
+    ("DISPLAY", ("xclip", "-selection", "clipboard")),
+    ("DISPLAY", ("xsel", "--clipboard", "--input")),
+)
+_TIME_LIMIT: Final = 30.0
+_LINK: Final = Path.home() / ".local" / "bin" / "agtmux"
+
+
+class LinuxDesktop:
+    def surroundings(self) -> Surroundings:
+        return Surroundings(
+            terminals=terminals.found(),
+            is_launched_at_login=login.is_on(),
+            has_command_line_tool=shutil.which("agtmux") is not None or _LINK.exists(),
+            has_board=importlib.util.find_spec("agtmux.board") is not None,
+        )
+
+    def command(self) -> Sequence[str]:
+        beside = Path(sys.executable).with_name("agtmux")
+        return [str(beside)] if beside.exists() else [sys.executable, "-m", "agtmux.cli.main"]
+
+    def open_terminal(self, argv: Sequence[str], settings: Settings, *, stays: bool = False) -> None:
+        terminals.open_terminal(argv, settings.terminal, stays=stays)
+
+    def open_file(self, path: str) -> None:
+        if shutil.which("xdg-open") is None:
+            raise AgtmuxError(ErrorCode.UNSUPPORTED, f"xdg-open is missing; the file is {path}")
+        terminals.spawn(["xdg-open", path])
+
+    def copy(self, text: str) -> None:
+        for display, words in _CLIPBOARDS:
+            if os.environ.get(display) and shutil.which(words[0]):
+                # Output would be kept open by what stays behind to hand out the text.
+                subprocess.run(
+                    words,
+                    input=text.encode(),
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    timeout=_TIME_LIMIT,
+                    check=True,
+                )
+                return
+        raise AgtmuxError(ErrorCode.UNSUPPORTED, f"install wl-clipboard or xclip to have it copied: {text}")
+
+    def launch_at_login(self, on: bool) -> None:
+        if on:
+            login.turn_on([sys.executable, "-m", "AgtmuxBar.linux"], [sys.executable, "-m", "agtmux.daemon"])
+        else:
+            login.turn_off()
+
+    def restart_daemon(self) -> None:
+        if login.has_unit():
+            login.systemctl("restart", login.UNIT)
+            return
+        self._run("down", "--headless")
+        self._run("up", "--headless")
+
+    def stop_daemon(self) -> None:
+        if login.has_unit():
+            login.systemctl("stop", login.UNIT)
+        self._run("down", "--headless")
+
+    def install_command(self) -> None:
+        """A link where most distributions' PATH has one. One of somebody else's is left alone."""
+        command = Path(self.command()[0])
+        if command.name != "agtmux":
+            raise AgtmuxError(ErrorCode.UNSUPPORTED, "this installation has no agtmux command to link to")
+        _LINK.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            _LINK.symlink_to(command)
+        except FileExistsError:
+            raise AgtmuxError(ErrorCode.CONFIG, f"{_LINK} is there already; move it away, then try again") from None
+
+    def looked_at(self, targets: Sequence[Mapping[str, Any]]) -> Collection[Place]:
+        return looking.looked_at(targets)
+
+    def _run(self, *words: str) -> None:
+        run_command([*self.command(), *words])

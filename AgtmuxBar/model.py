@@ -1,0 +1,370 @@
+"""From what is known to the menu: one pure function, and every renderer draws its result.
+
+Labels are short and legible whatever an agent says, keys are stable, and what an item does carries what was shown when
+it was drawn: an answer is for that dialog, and the daemon refuses it if the agent has moved on.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any, Final
+
+from AgtmuxBar.labels import AGENT, MINUTE, PLACE, QUESTION, age_of, agent_of, hint_of, place_of, request_text, short
+from AgtmuxBar.settings import FOR_EVER, Settings, Surroundings
+from AgtmuxBar.snapshot import Pane, Snapshot, fingerprint_of, question_of, since, wait_key
+from AgtmuxBar.tree import Action, Item, Kind, Menu
+
+# A state is told by its shape, as in the table. Most urgent first.
+GLYPHS: Final = {
+    "error": "✗",
+    "waiting_approval": "!",
+    "waiting_input": "?",
+    "running": "▶",
+    "completed": "✓",
+    "idle": "·",
+    "unknown": "~",
+}
+_URGENCY: Final = {state: rank for rank, state in enumerate(GLYPHS)}
+_UNREACHABLE: Final = "⊘"
+
+# As much as can be taken in at a glance; whoever has more chooses from a list that can be searched.
+MOST_WAITING: Final = 12
+MOST_SESSIONS: Final = 20
+MOST_PANES: Final = 25
+MOST_TARGETS: Final = 8
+_HOUR: Final = 3600.0
+_SNOOZES: Final = (("15m", "15 minutes", 900.0), ("1h", "1 hour", _HOUR), ("asks", "until it asks again", FOR_EVER))
+_PAUSES: Final = (("1h", "1 hour", _HOUR), ("8h", "8 hours", 8 * _HOUR), ("on", "until I resume", FOR_EVER))
+_SWITCHES: Final = (
+    ("has_sound", "Sound"),
+    ("notifies_errors", "Also when an agent fails"),
+    ("notifies_completed", "Also when an agent is done"),
+)
+
+
+def build(snapshot: Snapshot, settings: Settings, surroundings: Surroundings, now: float) -> Menu:
+    """`now` is in seconds since the epoch, in the daemon's time."""
+    waits = [pane for pane in snapshot.waits() if not settings.is_snoozed(wait_key(pane), now)]
+    snoozed = [pane for pane in snapshot.waits() if settings.is_snoozed(wait_key(pane), now)]
+    summary = _summary(snapshot, len(waits), len(snoozed))
+    parts = [
+        [Item("summary", summary, Kind.HEADER), *_down(snapshot)],
+        _waiting(waits, now),
+        _failed(snapshot.in_state("error"), now),
+        _snoozed(snoozed, now),
+        _sessions(snapshot),
+        _unreachable(snapshot.targets),
+        [
+            _notifications(settings, now),
+            *_board(surroundings),
+            _daemon(snapshot),
+            *_bridges(surroundings),
+            _settings(settings, surroundings),
+        ],
+        [
+            Item("quit", "Quit agtmux", action=Action("quit")),
+            Item("quit all", "Quit and stop the daemon", action=Action("quit_all"), is_alternate=True),
+        ],
+    ]
+    # Where nobody answers, what was known is no longer so.
+    known = parts if snapshot.is_up else [parts[0], *parts[-2:]]
+    return Menu(
+        title=str(len(waits)) if snapshot.is_up and waits else "",
+        icon=_icon(snapshot, waits),
+        description=f"agtmux: {summary}",
+        items=tuple(_with_separators([part for part in known if part])),
+    )
+
+
+def next_change(snapshot: Snapshot, settings: Settings, now: float) -> float | None:
+    """Seconds until time alone changes the menu; None if it never does. Ages are told in minutes, so a minute at least
+    lies between two changes, unless a pause or a snooze ends."""
+    if not snapshot.is_up:
+        return None
+    dated = [*snapshot.waits(), *snapshot.in_state("error")]
+    ages = [MINUTE - max(0.0, now - since(pane)) % MINUTE for pane in dated]
+    moments = [settings.paused_until, *(settings.snoozed.get(wait_key(pane), 0.0) for pane in snapshot.waits())]
+    ends = [min(moment - now, MINUTE) for moment in moments if now < moment < FOR_EVER]
+    return min([*([min(ages)] if ages else []), *ends], default=None)
+
+
+def answer(name: str, pane: Pane) -> Action:
+    """Approve or deny what is asked now, and nothing else."""
+    return Action(name, _meant(pane) | {"state": pane["state"], "state_version": str(pane["state_version"])})
+
+
+def attach(pane: Pane) -> Action:
+    return Action("attach", _meant(pane))
+
+
+# The parts, from top to bottom
+
+
+def _summary(snapshot: Snapshot, waiting: int, snoozed: int) -> str:
+    if snapshot.trouble is not None:
+        return "agtmuxd does not answer"
+    if not snapshot.has_begun:
+        return "Asking agtmuxd …"
+    if not snapshot.panes:
+        return "No agent is running"
+    counts = Counter(pane["state"] for pane in snapshot.panes.values())
+    told = [f"{waiting} {'waits' if waiting == 1 else 'wait'} for you"] if waiting else ["Nobody waits for you"]
+    told += [f"{snoozed} snoozed"] if snoozed else []
+    told += [f"{counts[state]} {state}" for state in GLYPHS if counts[state] and not state.startswith("waiting")]
+    return " · ".join(told)
+
+
+def _icon(snapshot: Snapshot, waits: Sequence[Pane]) -> str:
+    if not snapshot.is_up:
+        return "down"
+    if waits:
+        return "waiting"
+    return "running" if snapshot.in_state("running") else "idle"
+
+
+def _down(snapshot: Snapshot) -> list[Item]:
+    if snapshot.trouble is None:
+        return []
+    return [
+        Item("trouble", short(snapshot.trouble, QUESTION), is_enabled=False, hint=hint_of(snapshot.trouble)),
+        Item("start", "Start the daemon", action=Action("restart")),
+    ]
+
+
+def _waiting(waits: Sequence[Pane], now: float) -> list[Item]:
+    if not waits:
+        return []
+    shown = [_asking(pane, "wait", now, _answers(pane, now)) for pane in waits[:MOST_WAITING]]
+    return [Item("waiting", "Waiting for you", Kind.HEADER), *shown, *_more("waiting", waits, MOST_WAITING)]
+
+
+def _failed(panes: Sequence[Pane], now: float) -> list[Item]:
+    if not panes:
+        return []
+    shown = [_asking(pane, "error", now, _looks(pane, "error")) for pane in panes[:MOST_WAITING]]
+    return [Item("failed", "Stopped with an error", Kind.HEADER), *shown, *_more("failed", panes, MOST_WAITING)]
+
+
+def _snoozed(panes: Sequence[Pane], now: float) -> list[Item]:
+    if not panes:
+        return []
+    shown = [_asking(pane, "snoozed", now, (_wake(pane), *_looks(pane, "snoozed"))) for pane in panes[:MOST_WAITING]]
+    return [Item("snoozed", "Snoozed", Kind.HEADER), *shown, *_more("snoozed", panes, MOST_WAITING)]
+
+
+def _asking(pane: Pane, prefix: str, now: float, children: tuple[Item, ...]) -> Item:
+    age = age_of(now - since(pane))
+    label = f"{agent_of(pane)} · {place_of(pane)} · {short(question_of(pane), QUESTION)} · {age}"
+    return Item(
+        _key(prefix, pane), label, glyph=GLYPHS[pane["state"]], children=children, hint=hint_of(request_text(pane))
+    )
+
+
+def _answers(pane: Pane, now: float) -> tuple[Item, ...]:
+    first, *rest = _looks(pane, "wait")
+    answers = []
+    if pane["state"] == "waiting_approval":
+        # Of this dialog alone: another one gets items of its own, so that none under the pointer changes its meaning.
+        shown = f"{pane['state_version']} {fingerprint_of(pane)}"
+        answers = [
+            Item(f"{_key('approve', pane)} {shown}", "Approve once", action=answer("approve", pane)),
+            Item(f"{_key('deny', pane)} {shown}", "Deny", action=answer("deny", pane)),
+        ]
+    key = wait_key(pane)
+    snoozes = tuple(
+        # A moment, counted from when it is chosen and not from when the menu was drawn.
+        Item(_key(f"snooze {name}", pane), label, action=Action("snooze", {"wait": key, "seconds": str(seconds)}))
+        for name, label, seconds in _SNOOZES
+    )
+    show, copy = rest
+    return (first, show, *answers, Item(_key("snooze", pane), "Snooze", children=snoozes), copy)
+
+
+def _looks(pane: Pane, prefix: str) -> tuple[Item, Item, Item]:
+    return (
+        Item(_key(f"{prefix} attach", pane), "Attach", action=attach(pane)),
+        Item(_key(f"{prefix} show", pane), "Show request…", action=Action("show", _meant(pane))),
+        Item(_key(f"{prefix} copy", pane), "Copy attach command", action=Action("copy", _meant(pane))),
+    )
+
+
+def _wake(pane: Pane) -> Item:
+    return Item(_key("wake", pane), "Wake", action=Action("snooze", {"wait": wait_key(pane), "seconds": "0"}))
+
+
+def _sessions(snapshot: Snapshot) -> list[Item]:
+    panes = sorted(snapshot.panes.values(), key=_order)
+    sessions = [(key, list(group)) for key, group in groupby(panes, key=lambda pane: _session_of(pane))]
+    # Those with something to do come first, and stay where they are as long as that does not change.
+    sessions.sort(key=lambda session: min(_URGENCY.get(pane["state"], 9) for pane in session[1]))
+    if not sessions:
+        return []
+    shown = [_session(target, name, group, snapshot) for (target, name), group in sessions[:MOST_SESSIONS]]
+    more = _more("sessions", sessions, MOST_SESSIONS)
+    return [Item("sessions", "Sessions", Kind.HEADER), *shown, *more]
+
+
+def _session(target: str, name: str, panes: Sequence[Pane], snapshot: Snapshot) -> Item:
+    key = f"{target}/{_quoted(name)}"
+    inside: list[Item] = []
+    for window_id, group in groupby(panes[:MOST_PANES], key=lambda pane: pane["identity"]["window_id"]):
+        window_name = snapshot.window_names.get((target, name, window_id), "")
+        label = short(f"{window_id} {window_name}".strip(), PLACE)
+        inside.append(Item(f"window {key}/{window_id}", label, Kind.HEADER))
+        inside += [_pane(pane) for pane in group]
+    inside += _more(f"session {key}", panes, MOST_PANES)
+    top = min(panes, key=lambda pane: _URGENCY.get(pane["state"], 9))["state"]
+    waiting = sum(pane["state"].startswith("waiting") for pane in panes)
+    count = f"{len(panes)} {'agent' if len(panes) == 1 else 'agents'}" + (f", {waiting} waiting" if waiting else "")
+    label = f"{short(f'{target}-{name}', PLACE)} · {count}"
+    return Item(f"session {key}", label, glyph=GLYPHS.get(top, ""), children=tuple(inside))
+
+
+def _pane(pane: Pane) -> Item:
+    label = f"{agent_of(pane)} {pane['identity']['pane_id']} · {short(question_of(pane), QUESTION)}"
+    hint = hint_of(f"{pane['state']} ({pane['reason_code']}, {pane['confidence']}) in {pane['cwd']}")
+    return Item(
+        _key("pane", pane), label.rstrip(" ·"), glyph=GLYPHS.get(pane["state"], ""), action=attach(pane), hint=hint
+    )
+
+
+def _unreachable(targets: Iterable[Mapping[str, Any]]) -> list[Item]:
+    failing = [target for target in targets if target["health"] != "ok" and target["error"]]
+    shown = [
+        Item(
+            f"target {target['name']}",
+            f"{short(target['name'], PLACE)}: {short(target['error']['message'], QUESTION)}",
+            glyph=_UNREACHABLE,
+            is_enabled=False,
+            hint=hint_of(target["error"]["message"]),
+        )
+        for target in failing[:MOST_TARGETS]
+    ]
+    head = [Item("targets", "Not reachable", Kind.HEADER)] if shown else []
+    hidden = len(failing) - len(shown)
+    return [*head, *shown, *([Item("more targets", f"… {hidden} more", is_enabled=False)] if hidden else [])]
+
+
+def _notifications(settings: Settings, now: float) -> Item:
+    if settings.is_paused(now):
+        left = settings.paused_until - now
+        label = "Paused" if settings.paused_until >= FOR_EVER else f"Paused, {age_of(left + MINUTE)} left"
+        pause = [
+            Item("paused", label, Kind.HEADER),
+            Item("resume", "Resume", action=Action("pause", {"seconds": "0"})),
+        ]
+    else:
+        pause = [
+            Item(f"pause {name}", f"Pause {'for ' if seconds < FOR_EVER else ''}{label}", action=_pause(seconds))
+            for name, label, seconds in _PAUSES
+        ]
+    ticks = [
+        Item(f"switch {name}", label, is_checked=getattr(settings, name), action=Action("switch", {"name": name}))
+        for name, label in _SWITCHES
+    ]
+    return Item("notifications", "Notifications", children=(*pause, Item("switches", kind=Kind.SEPARATOR), *ticks))
+
+
+def _pause(seconds: float) -> Action:
+    return Action("pause", {"seconds": str(seconds)})
+
+
+def _board(surroundings: Surroundings) -> list[Item]:
+    return [Item("board", "Open the board", action=Action("board"))] if surroundings.has_board else []
+
+
+def _daemon(snapshot: Snapshot) -> Item:
+    health = snapshot.health
+    told = f"agtmuxd {health['version']}, process {health['pid']}" if health and snapshot.is_up else "agtmuxd"
+    return Item(
+        "daemon",
+        "Daemon",
+        children=(
+            Item("daemon health", short(told, PLACE), Kind.HEADER),
+            Item("daemon restart", "Restart", action=Action("restart")),
+            Item("daemon log", "Show the log", action=Action("log")),
+            Item("daemon doctor", "Doctor…", action=Action("doctor")),
+        ),
+    )
+
+
+def _bridges(surroundings: Surroundings) -> list[Item]:
+    if surroundings.bridges is None:
+        return []
+    ticks = [
+        Item(
+            f"bridge {_quoted(agent)}",
+            short(agent, AGENT),
+            is_checked=is_on,
+            action=Action("bridge", {"agent": agent, "on": "" if is_on else "1"}),
+        )
+        for agent, is_on in sorted(surroundings.bridges.items())
+    ]
+    return [Item("bridge", "MCP bridge", children=tuple(ticks))]
+
+
+def _settings(settings: Settings, surroundings: Surroundings) -> Item:
+    inside: list[Item] = []
+    if surroundings.terminals:
+        choices = (("", "The desktop's own"), *surroundings.terminals)
+        ticks = tuple(
+            Item(
+                f"terminal {name or 'default'}",
+                short(label, PLACE),
+                is_checked=name == settings.terminal,
+                action=Action("terminal", {"name": name}),
+            )
+            for name, label in choices
+        )
+        inside.append(Item("terminal", "Terminal", children=ticks))
+    if (is_on := surroundings.is_launched_at_login) is not None:
+        action = Action("login", {"on": "" if is_on else "1"})
+        inside.append(Item("login", "Launch at login", is_checked=is_on, action=action))
+    if surroundings.has_command_line_tool is False:
+        inside.append(Item("install", "Install the command-line tool…", action=Action("install")))
+    inside.append(Item("config", "Open the config file", action=Action("config")))
+    return Item("settings", "Settings", children=tuple(inside))
+
+
+# What they have in common
+
+
+def _with_separators(parts: Sequence[Sequence[Item]]) -> Iterable[Item]:
+    for number, part in enumerate(parts):
+        if number:
+            # Named after what it stands before, which is what it comes and goes with.
+            yield Item(f"before {part[0].key}", kind=Kind.SEPARATOR)
+        yield from part
+
+
+def _more(key: str, every: Sequence[object], most: int) -> list[Item]:
+    hidden = len(every) - most
+    return [Item(f"more {key}", f"… {hidden} more", action=Action("pick"))] if hidden > 0 else []
+
+
+def _key(prefix: str, pane: Pane) -> str:
+    return f"{prefix} {pane['ref']} {pane['runtime_id'][:12]}"
+
+
+def _meant(pane: Pane) -> dict[str, str]:
+    return {"ref": pane["ref"], "runtime_id": pane["runtime_id"], "fingerprint": fingerprint_of(pane)}
+
+
+def _order(pane: Pane) -> tuple[str, str, int, int]:
+    identity = pane["identity"]
+    window, number = identity["window_id"][1:], identity["pane_id"][1:]
+    return identity["target"], identity["session_name"], _number(window), _number(number)
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() else 0
+
+
+def _session_of(pane: Pane) -> tuple[str, str]:
+    return pane["identity"]["target"], pane["identity"]["session_name"]
+
+
+def _quoted(text: str) -> str:
+    return text.replace("%", "%25").replace("/", "%2F")

@@ -1,0 +1,186 @@
+"""Which notifications to show and which to take back: a pure function of what was, what is, and the time.
+
+An agent that begins to wait is news, once; one that waited when the app came is not. What is answered within a moment
+was answered by somebody who was there. Nothing is shown for a pane that the user looks at. Whatever is no longer so is
+withdrawn, whoever answered it and wherever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from agtmux.domain.legible import legible
+from AgtmuxBar.labels import agent_of, place_of
+from AgtmuxBar.looking import Place
+from AgtmuxBar.model import answer, attach
+from AgtmuxBar.settings import Settings
+from AgtmuxBar.snapshot import Pane, Snapshot, question_of, wait_key
+from AgtmuxBar.tree import Action
+
+# Whoever answers so soon has seen it.
+QUIET: Final = 2.0
+# Between two notifications about one agent. What it asks meanwhile is shown when that is over, if it still asks.
+COOL_DOWN: Final = 10.0
+_LONGEST: Final = 300
+
+_TITLES: Final = {
+    "waiting_approval": "{} asks for approval",
+    "waiting_input": "{} has a question",
+    "error": "{} has stopped with an error",
+    "completed": "{} is done",
+}
+# The switch that a state's news depend on.
+_OPTIONAL: Final = {"error": "notifies_errors", "completed": "notifies_completed"}
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    # One for each agent: another with the same key takes the place of the first.
+    key: str
+    title: str
+    # Where it is.
+    place: str
+    # What it asks.
+    body: str
+    # What choosing it does, and its buttons in order.
+    default: Action
+    buttons: tuple[tuple[str, Action], ...] = ()
+    is_urgent: bool = True
+    has_sound: bool = True
+    # It takes the place of another only to say what the buttons mean by now.
+    is_silent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What is remembered of one agent."""
+
+    # What it is in, since which version, and what it asks; no state once it asks no more.
+    state: str
+    version: int
+    question: str
+    # When that was first seen, and when a notification about this agent was last shown.
+    since: float
+    shown_at: float = float("-inf")
+    # What is on display.
+    shown: Notification | None = None
+    # Nothing is to be shown of it any more: it was there before us, or was seen.
+    is_settled: bool = False
+
+
+Memory = Mapping[str, Told]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    memory: Memory | None
+    show: tuple[Notification, ...] = ()
+    withdraw: tuple[str, ...] = ()
+    # Seconds until there may be something to show that time alone brings.
+    due: float | None = None
+
+
+def step(
+    memory: Memory | None, snapshot: Snapshot, settings: Settings, now: float, looked_at: Collection[Place] = ()
+) -> Outcome:
+    """`memory` is what the last step left, None at first; `looked_at` has the panes in front of the user."""
+    if not snapshot.is_up:
+        # What cannot be asked is not known to have been answered.
+        return Outcome(memory)
+    told = {
+        pane["runtime_id"]: _told(pane, None if memory is None else memory.get(pane["runtime_id"]), memory is None, now)
+        for pane in snapshot.panes.values()
+    }
+    after: dict[str, Told] = {}
+    show: list[Notification] = []
+    dues: list[float] = []
+    for pane in snapshot.panes.values():
+        key = pane["runtime_id"]
+        known = told[key]
+        if known is None:
+            continue
+        known, due = _judged(known, pane, settings, now, looked_at)
+        if due is not None:
+            dues.append(due)
+        before = None if memory is None or key not in memory else memory[key].shown
+        if known.shown is not None and known.shown != before:
+            show.append(replace(known.shown, is_silent=before is not None))
+        after[key] = known
+    before_keys = {key for key, each in (memory or {}).items() if each.shown is not None}
+    still = {key for key, each in after.items() if each.shown is not None}
+    return Outcome(after, tuple(show), tuple(sorted(before_keys - still)), min(dues, default=None))
+
+
+def _told(pane: Pane, before: Told | None, is_first: bool, now: float) -> Told | None:
+    """What is remembered of an agent, brought up to what it does now."""
+    if pane["state"] not in _TITLES:
+        if before is None:
+            return None
+        if pane["state"] == "unknown":
+            # It may turn out to ask the same still, which is then no news if it has been told.
+            return replace(before, shown=None)
+        # Only how lately it was told of still matters.
+        return Told("", 0, "", now, before.shown_at) if now - before.shown_at < COOL_DOWN else None
+    now_so = Told(pane["state"], pane["state_version"], _asks(pane), now, is_settled=is_first)
+    if before is None:
+        return now_so
+    if not _is_same(before, now_so):
+        return replace(now_so, shown_at=before.shown_at)
+    return replace(before, version=now_so.version, question=now_so.question or before.question)
+
+
+def _place(pane: Pane) -> Place:
+    return pane["identity"]["target"], pane["identity"]["pane_id"]
+
+
+def _asks(pane: Pane) -> str:
+    """Without the title, which may change while it waits."""
+    return question_of(pane) if pane["attention"] else ""
+
+
+def _is_same(before: Told, after: Told) -> bool:
+    """Whether both tell of one wait: it may be shown anew without asking anew."""
+    if before.state != after.state:
+        return False
+    return before.version == after.version or before.question == after.question
+
+
+def _judged(
+    known: Told, pane: Pane, settings: Settings, now: float, looked_at: Collection[Place]
+) -> tuple[Told, float | None]:
+    """Whether it is on display from now on, and in how many seconds to look again."""
+    if pane["state"] not in _TITLES:
+        return known, None
+    if settings.is_snoozed(wait_key(pane), now):
+        # Whoever puts something off wants to hear of it again.
+        return replace(known, shown=None, is_settled=False), settings.snoozed[wait_key(pane)] - now
+    if known.shown is not None:
+        return replace(known, shown=_notification(pane, settings)), None
+    if known.is_settled:
+        return known, None
+    switch = _OPTIONAL.get(pane["state"])
+    is_off = switch is not None and not getattr(settings, switch)
+    if is_off or settings.is_paused(now) or _place(pane) in looked_at:
+        return replace(known, is_settled=True), None
+    due = max(known.since + QUIET, known.shown_at + COOL_DOWN)
+    if now < due:
+        return known, due - now
+    return replace(known, shown=_notification(pane, settings), shown_at=now, is_settled=True), None
+
+
+def _notification(pane: Pane, settings: Settings) -> Notification:
+    buttons = [("Attach", attach(pane))]
+    if pane["state"] == "waiting_approval":
+        buttons += [("Approve once", answer("approve", pane)), ("Deny", answer("deny", pane))]
+    return Notification(
+        key=pane["runtime_id"],
+        title=_TITLES[pane["state"]].format(agent_of(pane)),
+        place=place_of(pane),
+        body=legible(question_of(pane), keep="\n")[:_LONGEST],
+        default=attach(pane),
+        buttons=tuple(buttons),
+        is_urgent=pane["state"] != "completed",
+        has_sound=settings.has_sound,
+    )

@@ -1,0 +1,298 @@
+"""Notifications: once for each wait, never for what is old or seen, and gone when it is answered."""
+
+import itertools
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from AgtmuxBar.notify import COOL_DOWN, QUIET, Outcome, step
+from AgtmuxBar.settings import FOR_EVER, Settings
+from AgtmuxBar.snapshot import wait_key
+from desktop.builders import NOW, pane, snapshot
+
+PLAIN = Settings()
+
+
+class Seen:
+    """The steps of one app, with what is on display after each."""
+
+    def __init__(self, *panes, chosen=PLAIN):
+        self.settings = chosen
+        self.now = NOW
+        self.memory = None
+        self.display = {}
+        self.shown = []
+        self.step(*panes)
+
+    def step(self, *panes, after=0.0, looked_at=(), **more) -> Outcome:
+        self.now += after
+        outcome = step(self.memory, snapshot(*panes, **more), self.settings, self.now, looked_at)
+        self.memory = outcome.memory
+        for key in outcome.withdraw:
+            del self.display[key]
+        for each in outcome.show:
+            assert each.is_silent == (each.key in self.display)
+            self.display[each.key] = each
+            if not each.is_silent:
+                self.shown.append((self.now, each))
+        return outcome
+
+
+def begun(*panes, **chosen) -> Seen:
+    """After a start with agents that do not wait."""
+    return Seen(*(each | {"state": "running", "attention": None} for each in panes), chosen=Settings(**chosen))
+
+
+def test_a_wait_is_told_with_its_question_and_buttons():
+    seen = begun(pane(1))
+    assert seen.step(pane(1)).due == QUIET
+    seen.step(pane(1), after=QUIET)
+    (told,) = seen.display.values()
+    assert (told.title, told.body, told.place) == ("claude asks for approval", "make deploy", "host-work %1")
+    assert [label for label, _ in told.buttons] == ["Attach", "Approve once", "Deny"]
+    approve = dict(told.buttons)["Approve once"]
+    assert (approve.name, approve.parameters["state_version"], approve.parameters["fingerprint"]) == (
+        *("approve", "3", "f00d"),
+    )
+    assert told.default.name == "attach"
+
+
+def test_a_question_has_no_approve_button():
+    seen = begun(pane(1))
+    asking = pane(1, "waiting_input", asks="Which database?")
+    seen.step(asking)
+    seen.step(asking, after=QUIET)
+    (told,) = seen.display.values()
+    assert (told.title, [label for label, _ in told.buttons]) == ("claude has a question", ["Attach"])
+
+
+def test_what_waited_before_the_app_came_is_no_news():
+    seen = Seen(pane(1))
+    for _ in range(5):
+        assert seen.step(pane(1), after=60).show == ()
+
+
+def test_it_is_gone_when_it_is_answered_anywhere():
+    seen = begun(pane(1))
+    seen.step(pane(1))
+    seen.step(pane(1), after=QUIET)
+    assert seen.step(pane(1, "running")).withdraw == (pane(1)["runtime_id"],)
+    assert not seen.display
+
+
+def test_it_is_gone_when_its_pane_is():
+    seen = begun(pane(1))
+    seen.step(pane(1))
+    seen.step(pane(1), after=QUIET)
+    seen.step()
+    assert not seen.display
+
+
+def test_what_is_answered_at_once_is_never_told():
+    seen = begun(pane(1))
+    seen.step(pane(1))
+    seen.step(pane(1, "running"), after=QUIET - 0.1)
+    seen.step(pane(1, "running"), after=60)
+    assert seen.shown == []
+
+
+def test_nothing_is_told_of_a_pane_that_is_looked_at():
+    seen = begun(pane(1), pane(2))
+    seen.step(pane(1), pane(2))
+    seen.step(pane(1), pane(2), after=QUIET, looked_at={("host", "%1")})
+    assert [told.place for _, told in seen.shown] == ["host-work %2"]
+    seen.step(pane(1), pane(2), after=60)
+    assert len(seen.shown) == 1, "it was seen when it began"
+
+
+def test_an_agent_that_asks_again_and_again_is_told_of_now_and_then():
+    seen = begun(pane(1))
+    for version in range(2, 22, 2):
+        asking = pane(1, version=version, asks=f"step {version}")
+        seen.step(asking)
+        seen.step(asking, after=QUIET)
+        seen.step(pane(1, "running", version=version + 1))
+    moments = [moment for moment, _ in seen.shown]
+    assert 1 < len(moments) <= 1 + 10 * QUIET / COOL_DOWN
+    assert all(later - earlier >= COOL_DOWN for earlier, later in itertools.pairwise(moments))
+
+
+def test_a_cool_down_delays_and_does_not_lose():
+    seen = begun(pane(1))
+    seen.step(pane(1))
+    seen.step(pane(1), after=QUIET)
+    seen.step(pane(1, "running", version=4), after=1)
+    again = pane(1, version=5, asks="and now?")
+    due = seen.step(again).due
+    assert due == pytest.approx(COOL_DOWN - 1)
+    seen.step(again, after=due)
+    assert [told.body for _, told in seen.shown] == ["make deploy", "and now?"]
+
+
+def test_a_pause_swallows_what_comes_within_it():
+    seen = begun(pane(1), paused_until=FOR_EVER)
+    seen.step(pane(1))
+    seen.step(pane(1), after=QUIET)
+    seen.settings = PLAIN
+    seen.step(pane(1), after=60)
+    assert seen.shown == []
+    assert seen.step(pane(1, version=9, asks="another")).due == QUIET
+
+
+def test_a_snooze_takes_it_away_and_brings_it_back():
+    seen = begun(pane(1))
+    seen.step(pane(1))
+    seen.step(pane(1), after=QUIET)
+    seen.settings = PLAIN.with_snoozed(wait_key(pane(1)), seen.now + 900, seen.now)
+    assert seen.step(pane(1)).due == 900
+    assert not seen.display
+    seen.step(pane(1), after=900)
+    assert len(seen.display) == 1
+
+
+@pytest.mark.parametrize(
+    ("state", "switch", "title"),
+    [
+        ("error", "notifies_errors", "claude has stopped with an error"),
+        ("completed", "notifies_completed", "claude is done"),
+    ],
+)
+def test_errors_and_ends_are_told_to_who_wants_them(state, switch, title):
+    for chosen in ({}, {switch: True}):
+        seen = begun(pane(1), **chosen)
+        seen.step(pane(1, state))
+        seen.step(pane(1, state), after=QUIET)
+        assert [told.title for _, told in seen.shown] == ([title] if chosen else [])
+
+
+def test_buttons_follow_the_dialog_without_a_sound():
+    """The same question, seen on the screen a moment after the hook told it."""
+    seen = begun(pane(1))
+    seen.step(pane(1, fingerprint=None))
+    seen.step(pane(1, fingerprint=None), after=QUIET)
+    seen.step(pane(1, fingerprint="beef"))
+    (told,) = seen.display.values()
+    assert told.is_silent
+    assert dict(told.buttons)["Deny"].parameters["fingerprint"] == "beef"
+    assert len(seen.shown) == 1
+
+
+def test_another_question_takes_the_old_one_away_at_once():
+    seen = begun(pane(1))
+    seen.step(pane(1))
+    seen.step(pane(1), after=QUIET)
+    seen.step(pane(1, version=4, asks="rm -rf build"))
+    assert not seen.display, "its text and its buttons were of something else"
+
+
+def test_a_target_that_comes_back_is_no_news():
+    seen = begun(pane(1))
+    seen.step(pane(1))
+    seen.step(pane(1), after=QUIET)
+    seen.step(pane(1, "unknown", version=4), after=30)
+    assert not seen.display
+    seen.step(pane(1, version=5), after=30)
+    seen.step(pane(1, version=5), after=QUIET)
+    assert len(seen.shown) == 1
+
+
+def test_a_wait_is_not_lost_in_a_moment_of_doubt():
+    seen = begun(pane(1))
+    seen.step(pane(1))
+    seen.step(pane(1, "unknown", version=4), after=1)
+    seen.step(pane(1, version=5), after=1)
+    assert len(seen.display) == 1
+
+
+def test_a_daemon_that_is_away_answers_nothing():
+    seen = begun(pane(1))
+    seen.step(pane(1))
+    seen.step(pane(1), after=QUIET)
+    assert seen.step(trouble="it has stopped").withdraw == ()
+    assert seen.step(pane(1)).show == ()
+    seen.step(pane(1, "idle"))
+    assert not seen.display
+
+
+# Whatever happens
+
+STATES = ("waiting_approval", "waiting_input", "error", "completed", "running", "idle", "unknown")
+MOMENT = st.tuples(
+    st.floats(0.0, 15.0),
+    st.lists(
+        # The others ask nothing.
+        st.none()
+        | st.tuples(st.sampled_from(STATES[:3]), st.sampled_from(["a", "b"]))
+        | st.sampled_from(STATES[3:]).map(lambda state: (state, "")),
+        min_size=3,
+        max_size=3,
+    ),
+    st.sets(st.integers(0, 2), max_size=2),
+    st.sampled_from(["", "", "", "paused", "snoozed", "away"]),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(MOMENT, min_size=1, max_size=25), st.booleans(), st.booleans())
+def test_what_is_on_display_is_always_so(moments, errors, completed):
+    seen = None
+    chosen = Settings(notifies_errors=errors, notifies_completed=completed)
+    versions, before = [1, 1, 1], [None, None, None]
+    since = {}
+    for pause, states, looked_at, special in moments:
+        if special == "away" and seen is not None:
+            assert seen.step(after=pause, trouble="gone") == Outcome(seen.memory)
+            continue
+        panes = []
+        for number, state in enumerate(states):
+            versions[number] += state != before[number]
+            if state is not None:
+                panes.append(pane(number, state[0], asks=state[1], version=versions[number]))
+        before = states
+        for each, state in ((pane(number), state) for number, state in enumerate(states)):
+            # A wait goes on through a time in which nothing is known of it.
+            if state != since.get(each["runtime_id"], (0, ()))[1] and (state or ("",))[0] != "unknown":
+                since[each["runtime_id"]] = (seen.now + pause if seen else NOW), state
+        fronted = {("host", f"%{number}") for number in looked_at}
+        active = replace(chosen, paused_until=FOR_EVER if special == "paused" else 0.0)
+        if special == "snoozed" and panes:
+            active = replace(active, snoozed={wait_key(panes[0]): FOR_EVER})
+        if seen is None:
+            seen = Seen(*panes, chosen=active)
+            assert not seen.display, "nothing at the start"
+            continue
+        seen.settings = active
+        told_before = len(seen.shown)
+        seen.step(*panes, after=pause, looked_at=fronted)
+        by_key = {each["runtime_id"]: each for each in panes}
+        for key, told in seen.display.items():
+            state = by_key[key]["state"]
+            assert state in STATES[:4]
+            assert told.body == (by_key[key]["attention"] or {"summary": by_key[key]["title"]})["summary"]
+            assert not active.is_snoozed(wait_key(by_key[key]), seen.now)
+            assert (state != "error" or errors) and (state != "completed" or completed)
+            for _, action in told.buttons[1:]:
+                assert action.parameters["state_version"] == str(by_key[key]["state_version"])
+        for moment, told in seen.shown[told_before:]:
+            assert special != "paused"
+            assert ("host", by_key[told.key]["identity"]["pane_id"]) not in fronted
+            assert moment - since[told.key][0] >= QUIET - 1e-6
+    for key in {told.key for _, told in seen.shown}:
+        own = [moment for moment, told in seen.shown if told.key == key]
+        assert all(later - earlier >= COOL_DOWN - 1e-6 for earlier, later in itertools.pairwise(own))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(1, 5), st.floats(0, 30), st.sampled_from(["waiting_approval", "waiting_input"]))
+def test_every_wait_that_lasts_is_told_exactly_once(count, gap, state):
+    """If a step comes when the last one said that one is due."""
+    seen = begun(pane(1))
+    for number in range(count):
+        asking = pane(1, state, version=2 * number + 4, asks=f"question {number}")
+        due = seen.step(asking, after=gap).due
+        while due is not None:
+            due = seen.step(asking, after=due).due
+        seen.step(pane(1, "running", version=2 * number + 5))
+    assert [told.body for _, told in seen.shown] == [f"question {number}" for number in range(count)]
