@@ -22,7 +22,13 @@ def main(arguments: list[str] | None = None) -> int:
         return selftest.main(bundle, [word for word in words if word != "--selftest"])
     # What Finder and launchd start has no standard error that anybody reads; the log is beside the daemon's.
     _log_to_file()
-    run(bundle)
+    from AgtmuxBar import single
+
+    with single.only_one() as is_ours:
+        if not is_ours:
+            print("agtmux: the menu bar has one already", file=sys.stderr)
+            return 1
+        run(bundle)
     return 0
 
 

@@ -98,9 +98,14 @@ class Launchd:
         end = time.monotonic() + self._limit
         while True:
             done = self._launchctl("bootstrap", self._domain, str(self.file))
-            if done.returncode == 0 or (done.returncode in _BUSY and self.is_loaded()):
+            if done.returncode == 0:
                 return
-            if done.returncode not in _BUSY or time.monotonic() > end:
+            if done.returncode not in _BUSY:
+                raise _failed("bootstrap", done)
+            if time.monotonic() > end:
+                # One that is still there by now is not on its way out: another has loaded it.
+                if self.is_loaded():
+                    return
                 raise _failed("bootstrap", done)
             time.sleep(_TURN)
 

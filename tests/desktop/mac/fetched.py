@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +19,7 @@ RUMPS = "rumps==0.4.0"
 PY2APP = "py2app==0.28.10"
 SDK = "@nativescript/macos-node-api@0.4.0"
 LIMIT = 600.0
+PROJECT = Path(__file__).parents[3] / "pyproject.toml"
 
 
 class Unavailable(Exception):
@@ -51,6 +53,45 @@ def fetched(name: str, fetch: Callable[[Path], None]) -> Path:
 
 def rumps() -> Path:
     return fetched(_name(RUMPS), lambda folder: pip("--no-deps", "--target", str(folder), RUMPS))
+
+
+def py2app() -> Path:
+    return fetched(_name(PY2APP), lambda folder: pip("--target", str(folder), PY2APP))
+
+
+def frameworks() -> Path:
+    """PyObjC's, for what they say of themselves in Python."""
+    names = ("Cocoa", "ServiceManagement", "UserNotifications")
+    words = [
+        "--no-deps",
+        "--only-binary=:all:",
+        "--platform",
+        "macosx_11_0_arm64",
+        "--platform",
+        "macosx_10_9_universal2",
+    ]
+
+    def fetch(folder: Path) -> None:
+        pip("--target", str(folder), *words, *(f"pyobjc-framework-{name}>=11,<14" for name in names))
+
+    return fetched("pyobjc", fetch)
+
+
+def wheels(architecture: str) -> Path:
+    """All that the bundle is made of, for a Mac of that kind and a Python like this one."""
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    dependencies = tomllib.loads(PROJECT.read_text("utf-8"))["project"]["dependencies"]
+    names = [each.partition(";")[0].strip() for each in dependencies if not each.startswith("rumps")]
+    platforms = [word for system in ("11_0", "13_0") for word in ("--platform", f"macosx_{system}_{architecture}")]
+    if architecture == "x86_64":
+        platforms += ["--platform", "macosx_10_12_x86_64", "--platform", "macosx_10_9_universal2"]
+    platforms += ["--platform", "macosx_10_9_universal2"]
+
+    def fetch(folder: Path) -> None:
+        pip("--target", str(folder), "--only-binary=:all:", "--python-version", version, *platforms, *names)
+        pip("--no-deps", "--target", str(folder), RUMPS)
+
+    return fetched(f"wheels-{architecture}-{version}", fetch)
 
 
 def pip(*words: str) -> None:

@@ -1,15 +1,15 @@
-"""The real py2app on Linux, with macOS wheels to bundle: `python linux_py2app.py WHEELS BUILD-DIR DIST-DIR`, in the
-repository. What needs a Mac's programs is left out: rewriting load commands, stripping, signing."""
+"""The real py2app on Linux: `python linux_py2app.py FOLDERS BUILD-DIR DIST-DIR`, in the repository.
+
+What is bundled is in FOLDERS, with colons between them: wheels for macOS, or for Linux with a stand-in for Cocoa. What
+needs a Mac's programs is left out: rewriting load commands, stripping, signing.
+"""
 
 import sys
 import zlib
 from importlib import machinery
 from pathlib import Path
 
-wheels, build, dist = sys.argv[1:]
-# First: py2app bundles what Python finds.
-sys.path.insert(0, wheels)
-
+folders, build, dist = sys.argv[1:]
 # What a Mac's extensions are called. modulegraph asks both the list and the finders.
 machinery.EXTENSION_SUFFIXES.insert(0, f".cpython-3{sys.version_info.minor}-darwin.so")
 finders = machinery.FileFinder.path_hook(
@@ -21,6 +21,10 @@ sys.path_hooks[-1] = finders
 sys.path_importer_cache.clear()
 
 import py2app.build_app as build_app  # noqa: E402
+import setuptools  # noqa: E402, F401
+
+# py2app bundles what Python finds, and is itself not to be found there.
+sys.path[:0] = folders.split(":")
 
 real_config = build_app.get_config_var
 # As a Python of a Mac's, whose library is a file of its own.
