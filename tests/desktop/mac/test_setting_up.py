@@ -1,4 +1,4 @@
-"""What the app does to a Mac when it is asked to: the command, the login item, the first window; and when it refuses."""
+"""What the app does to a Mac when asked to: the command, the login item, the first window; and when it refuses."""
 
 import os
 from pathlib import Path

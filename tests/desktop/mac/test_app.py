@@ -1,0 +1,103 @@
+"""The whole app but for Cocoa: a real daemon, a real tmux, the app's own threads, real rumps."""
+
+import threading
+
+import pytest
+
+from support.home import event, home_in, wait_until
+
+LATE = 20.0
+
+
+@pytest.fixture
+def home(short_tmp, monkeypatch):
+    with home_in(short_tmp) as made:
+        for name, value in made.env.items():
+            monkeypatch.setenv(name, value)
+        yield made
+
+
+def titles(menu):
+    return [item.title() for item in menu.itemArray()]
+
+
+def find(menu, text):
+    for item in menu.itemArray():
+        if text in item.title():
+            return item
+        if item.hasSubmenu() and (found := find(item.submenu(), text)) is not None:
+            return found
+    return None
+
+
+def status_item():
+    from AppKit import NSStatusBar
+
+    (item,) = NSStatusBar.systemStatusBar()._values["items"]
+    return item
+
+
+def delivered():
+    from UserNotifications import UNUserNotificationCenter
+
+    return UNUserNotificationCenter.currentNotificationCenter()._values["delivered"]
+
+
+def choose(text):
+    item = find(status_item().menu(), text)
+    assert item.isEnabled()
+    item.target().callback_(item)
+
+
+def run(world, script):
+    from AgtmuxBar.mac.__main__ import run
+
+    # The first window: not now.
+    world.alert_answers.append(1001)
+    world.script = script
+    run(None)
+    assert not world.offences
+
+
+def test_a_wait_is_in_the_bar_in_a_notification_and_gone_when_answered(world, home):
+    pane = home.pane()
+    home.start()
+    wait_until(lambda: pane in home.panes(), "the pane")
+
+    def script():
+        button = status_item().button()
+        # What waited before the app came is no news, so it has to have seen the pane.
+        world.loop.until(lambda: find(status_item().menu(), "claude") is not None, LATE)
+        home.ask("POST", "/v1/events", event(pane, "state.waiting_approval"))
+        world.loop.until(lambda: button.title() == " 1", LATE)
+        world.loop.until(lambda: len(delivered()) == 1, LATE)
+        (request,) = delivered().values()
+        assert "approval" in request.content().title()
+        home.ask("POST", "/v1/events", event(pane, "state.running"))
+        world.loop.until(lambda: button.title() == "" and not delivered(), LATE)
+        choose("Quit agtmux")
+        world.loop.until(lambda: world.loop.is_stopped, LATE)
+
+    run(world, script)
+    assert len(world.alerts) == 1
+    left = [thread.name for thread in threading.enumerate() if thread.name.startswith("agtmux-follow")]
+    assert not left
+
+
+def test_a_daemon_that_dies_is_shown_and_can_be_started_from_the_menu(world, home):
+    daemon = home.start()
+
+    def script():
+        button = status_item().button()
+        world.loop.until(lambda: find(status_item().menu(), "Quit agtmux") is not None, LATE)
+        home.end(daemon)
+        world.loop.until(lambda: button.image()._values["source"] == "symbol:bolt.slash", LATE)
+        choose("Start the daemon")
+        world.loop.until(lambda: button.image()._values["source"] == "symbol:terminal", LATE)
+        assert home.answering_pid() not in (None, daemon.pid)
+        # ⌥: the daemon too.
+        choose("Quit and stop the daemon")
+        world.loop.until(lambda: world.loop.is_stopped, LATE)
+
+    run(world, script)
+    wait_until(lambda: home.lock_holder() is None, "the end of the daemon")
