@@ -97,7 +97,8 @@ class MacDesktop:
         return True
 
     def _down(self) -> None:
-        spawn.checked([*self.command(), "down"])
+        # Without this word it would end us too.
+        spawn.checked([*self.command(), "down", "--headless"])
 
     def _in_bundle(self, what: str) -> Bundle:
         if self._bundle is None:

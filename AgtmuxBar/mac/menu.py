@@ -8,6 +8,7 @@ empty submenu: ours is taken away.
 from __future__ import annotations
 
 import logging
+import time
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -25,7 +26,8 @@ from AgtmuxBar.tree import Action, Item, Kind
 
 _log = logging.getLogger(__name__)
 
-Choose = Callable[[Action], object]
+# What was chosen, and since when it has been on the screen, by time.monotonic.
+Choose = Callable[[Action, float], object]
 
 
 class DrawnMenu:
@@ -90,6 +92,7 @@ class _Row:
 
     def __init__(self, item: Item, choose: Choose) -> None:
         self._choose = choose
+        self._since = time.monotonic()
         # What is drawn; None where nothing is yet.
         self._item: Item | None = None
         self._kind = item.kind
@@ -133,7 +136,7 @@ class _Row:
         if self._item is None or self._item.action is None:
             return
         try:
-            self._choose(self._item.action)
+            self._choose(self._item.action, self._since)
         except Exception:
             # rumps would print it where nobody looks.
             _log.exception("choosing %s failed", self._item.key)

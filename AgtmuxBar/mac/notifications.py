@@ -80,6 +80,12 @@ class Notifier:
             self._center.removePendingNotificationRequestsWithIdentifiers_([encodable(key)])
             self._center.removeDeliveredNotificationsWithIdentifiers_([encodable(key)])
 
+    def withdraw_all(self) -> None:
+        if self._early is not None:
+            self._early.clear()
+        if self._center is not None:
+            self._center.removeAllDeliveredNotifications()
+
     def _authorised(self, granted: bool, error: Any) -> None:
         # On a thread of the system's, like every handler here.
         if granted:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import signal
+import time
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -26,6 +27,9 @@ from AgtmuxBar.tree import Action, Menu
 _log = logging.getLogger(__name__)
 
 _BEAT: Final = 1.0
+_ANSWERS: Final = ("approve", "deny")
+# Seconds in which nobody reads a question and decides.
+_TOO_SOON: Final = 0.5
 
 
 class MacRenderer:
@@ -34,7 +38,8 @@ class MacRenderer:
     def __init__(self, choose: Callable[[Action], object]) -> None:
         self._choose = choose
         self._rumps = _Application()
-        self._menu = DrawnMenu(self._rumps.menu, choose)
+        self._menu = DrawnMenu(self._rumps.menu, self._chosen)
+        self._opened_at = float("inf")
         self._notifier = Notifier(choose)
         self._status: status.StatusItem | None = None
         self._latest: Menu | None = None
@@ -67,6 +72,8 @@ class MacRenderer:
         dialogs.tell(title, text)
 
     def end(self) -> None:
+        # Nobody would take them back when they are answered elsewhere.
+        self._notifier.withdraw_all()
         rumps.quit_application()
 
     # What its owner calls
@@ -83,7 +90,7 @@ class MacRenderer:
 
         `ended` is called at the very end, whoever asked for it: the menu, SIGTERM, or the user who logs out.
         """
-        self._watcher.opened = opened
+        self._watcher.opened = lambda: self._opened(opened)
         self._on(rumps.events.on_wake, woken)
         self._on(rumps.events.before_quit, ended)
         previous = {each: signal.signal(each, lambda *_: self.end()) for each in (signal.SIGTERM, signal.SIGINT)}
@@ -109,6 +116,19 @@ class MacRenderer:
             started()
 
         return begin
+
+    def _opened(self, opened: Callable[[], object]) -> None:
+        self._opened_at = time.monotonic()
+        opened()
+
+    def _chosen(self, action: Action, since: float) -> None:
+        """An answer is for what was read. One that came under the pointer, in a menu that is open, was not."""
+        if action.name in _ANSWERS and since > self._opened_at and time.monotonic() - since < _TOO_SOON:
+            self.tell(
+                "Not answered", "The menu changed under the pointer; look at what is asked now, and choose again."
+            )
+        else:
+            self._choose(action)
 
     def _watch(self) -> None:
         menu = self._rumps.menu._menu

@@ -166,7 +166,7 @@ def _status(bundle: Bundle | None) -> Verdict:
 @_check("menu")
 def _menu(bundle: Bundle | None) -> Verdict:
     owner = rumps.rumps.Menu()
-    drawn = DrawnMenu(owner, lambda action: None)
+    drawn = DrawnMenu(owner, lambda action, since: None)
     first = [Item(f"k{n}", "the same title", action=Action("a"), children=(Item(f"c{n}", "x"),)) for n in range(5)]
     drawn.draw([*first, Item("s", kind=Kind.SEPARATOR)])
     drawn.draw([first[4], first[1], Item("new", "new")])

@@ -89,11 +89,16 @@ def test_a_daemon_that_dies_is_shown_and_can_be_started_from_the_menu(world, hom
 
     def script():
         button = status_item().button()
-        world.loop.until(lambda: find(status_item().menu(), "Quit agtmux") is not None, LATE)
+
+        def is_up():
+            return button.image()._values["source"] == "symbol:terminal" and find(status_item().menu(), "Restart")
+
+        world.loop.until(is_up, LATE)
         home.end(daemon)
-        world.loop.until(lambda: button.image()._values["source"] == "symbol:bolt.slash", LATE)
+        world.loop.until(lambda: find(status_item().menu(), "Start the daemon") is not None, LATE)
+        assert button.image()._values["source"] == "symbol:bolt.slash"
         choose("Start the daemon")
-        world.loop.until(lambda: button.image()._values["source"] == "symbol:terminal", LATE)
+        world.loop.until(is_up, LATE)
         assert home.answering_pid() not in (None, daemon.pid)
         # ⌥: the daemon too.
         choose("Quit and stop the daemon")

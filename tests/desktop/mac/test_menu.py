@@ -17,7 +17,11 @@ def drawn_menu(chosen=None):
     from AgtmuxBar.mac.menu import DrawnMenu
 
     owner = rumps.rumps.Menu()
-    return owner, DrawnMenu(owner, (chosen if chosen is not None else []).append)
+
+    def choose(action, since):
+        (chosen if chosen is not None else []).append(action)
+
+    return owner, DrawnMenu(owner, choose)
 
 
 def on_screen(menu):
@@ -171,7 +175,7 @@ def test_a_failing_choice_is_logged_and_does_not_reach_cocoa(caplog):
 
     owner = rumps.rumps.Menu()
 
-    def fail(action):
+    def fail(action, since):
         raise OSError("no")
 
     DrawnMenu(owner, fail).draw([Item("a", "x", action=Action("a"))])

@@ -228,3 +228,50 @@ def test_no_folder_is_made_in_the_library(world, renderer):
         rumps.App("agtmux")
     world.offences.clear()
     run(world, renderer, None)
+
+
+def test_an_answer_that_came_under_the_pointer_is_not_taken(world, renderer):
+    approve = Action("approve", {"state_version": "2"})
+
+    def script():
+        menu = status_item().menu()
+        renderer.show(Menu("1", "waiting", "", (Item("approve 1", "Approve once", action=approve),)))
+        first = menu.itemArray()[0]
+        first.target().callback_(first)
+        assert renderer.chosen == [approve]
+        menu.delegate().menuWillOpen_(menu)
+        # Another question, in the place of the one that was read.
+        renderer.show(
+            Menu(
+                "1",
+                "waiting",
+                "",
+                (Item("approve 2", "Approve once", action=approve), Item("a", "x", action=Action("attach"))),
+            )
+        )
+        answer, attach = menu.itemArray()
+        world.alert_answers.append(1000)
+        answer.target().callback_(answer)
+        assert renderer.chosen == [approve]
+        assert world.alerts[0].messageText() == "Not answered"
+        # A jump to the wrong place harms nobody.
+        attach.target().callback_(attach)
+        assert renderer.chosen[1:] == [Action("attach")]
+
+    run(world, renderer, script)
+
+
+def test_what_is_on_the_screen_is_withdrawn_at_the_end(world, renderer):
+    from UserNotifications import UNUserNotificationCenter
+
+    from AgtmuxBar.notify import Notification
+
+    def script():
+        world.loop.drain()
+        renderer.notify(Notification("k", "t", "p", "b", Action("attach")))
+        delivered = UNUserNotificationCenter.currentNotificationCenter()._values["delivered"]
+        assert list(delivered) == ["k"]
+        renderer.end()
+        assert not delivered
+
+    run(world, renderer, script)
