@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import runpy
 import sys
+import traceback
+from typing import NoReturn
 
 from AgtmuxBar.mac import environment
 from AgtmuxBar.mac.bundle import Bundle, own_bundle
@@ -18,6 +21,17 @@ def enter() -> Bundle | None:
         # agtmux-hook is beside it too, where the daemon looks for it.
         sys.executable = str(bundle.commands / "python3")
     return bundle
+
+
+def run(module: str, function: str) -> NoReturn:
+    """The program of that name. py2app's stub opens a window for an exception, which is nothing for a terminal."""
+    enter()
+    try:
+        status = getattr(importlib.import_module(module), function)()
+    except Exception:
+        traceback.print_exc()
+        status = 1
+    sys.exit(status)
 
 
 def run_module() -> None:

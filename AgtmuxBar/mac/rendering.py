@@ -162,7 +162,6 @@ class _Application(rumps.App):
         setattr(rumps.App, "*app_instance", self)
         self._nsapp.initializeStatusBar()
         ready()
-        AppHelper.installMachInterrupt()
         rumps.events.before_start.emit()
         AppHelper.runEventLoop()
 

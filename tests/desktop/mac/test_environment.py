@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 import sys
 
 import pytest
@@ -86,3 +87,15 @@ def test_a_program_that_fails_is_an_error_with_its_last_words():
 def test_a_program_that_hangs_is_an_error():
     with pytest.raises(OSError, match="has not ended"):
         spawn.run(["/bin/sh", "-c", "exec tail -f /dev/null"], limit=0.2)
+
+
+@pytest.mark.parametrize(("function", "status"), [("fine", 0), ("refused", 4), ("broken", 1)])
+def test_a_program_of_the_bundle_ends_with_a_status_and_never_with_an_exception(tmp_path, function, status):
+    """py2app's stub opens a window for one."""
+    (tmp_path / "program.py").write_text(
+        "def fine(): return 0\ndef refused(): return 4\ndef broken(): raise OSError('x')\n"
+    )
+    code = f"from AgtmuxBar.mac import inside; inside.run('program', {function!r})"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=30)
+    assert done.returncode == status
+    assert ("OSError" in done.stderr) is (function == "broken")

@@ -8,10 +8,6 @@ def callAfter(function, *arguments, **named):
     world().loop.post(lambda: function(*arguments, **named))
 
 
-def installMachInterrupt():
-    pass
-
-
 def runEventLoop():
     NSApplication.sharedApplication().finishLaunching()
     world().loop.drain()
