@@ -1,5 +1,6 @@
 """AgtmuxBar.app as the real py2app makes it: what is in it, that it starts, and what its children inherit."""
 
+import fcntl
 import json
 import os
 import plistlib
@@ -16,11 +17,7 @@ import pytest
 from agtmux import __version__
 from agtmux.hook.compose import compose
 
-pytestmark = [
-    pytest.mark.skipif(sys.platform != "linux", reason="a Mac builds the real one: .github/workflows/macos.yml"),
-    # One worker builds it, and no other needs it.
-    pytest.mark.xdist_group("bundle"),
-]
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a Mac builds its own: .github/workflows/macos.yml")
 
 # What a child of ours must never have.
 FORBIDDEN = re.compile(
@@ -36,7 +33,16 @@ def built(tmp_path_factory):
         fetched.py2app(), fetched.rumps()
     except fetched.Unavailable as reason:
         pytest.skip(f"py2app or rumps cannot be had: {reason}")
-    return bundling.twin(tmp_path_factory.mktemp("bundle"))
+    # Below the folder of the whole run: the worker that comes first builds it for all.
+    shared = tmp_path_factory.getbasetemp()
+    shared = (shared.parent if os.environ.get("PYTEST_XDIST_WORKER") else shared) / "AgtmuxBar"
+    shared.mkdir(exist_ok=True)
+    with (shared / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        log = shared / "py2app.log"
+        if not log.exists():
+            log.write_text(bundling.twin(shared)[1], "utf-8")
+    return shared / "dist" / "AgtmuxBar.app", log.read_text("utf-8")
 
 
 @pytest.fixture(scope="module")
