@@ -1,6 +1,7 @@
 """Notifications: with buttons where macOS lets us, withdrawn, and plain elsewhere."""
 
 import gc
+import threading
 
 import pytest
 
@@ -183,6 +184,9 @@ def test_a_users_no_is_not_gone_around(world, notifier):
     world.loop.drain()
     notifier.show(NOTE)
     assert not delivered()
+    for thread in threading.enumerate():
+        if thread.name == "osascript":
+            thread.join()
     assert not list(notifier.folder.glob("call*"))
 
 

@@ -32,13 +32,20 @@ def test_a_bundle_is_found_from_each_of_its_programs():
     assert own_bundle() is None
 
 
-@pytest.mark.parametrize("bundle", [TRANSLOCATED, Bundle(Path("/Volumes/agtmux/AgtmuxBar.app"))])
-def test_a_copy_in_a_place_that_goes_refuses_to_install_itself(bundle, tmp_path):
-    with pytest.raises(AgtmuxError, match="Applications"):
+def test_a_copy_that_macos_runs_from_a_temporary_place_refuses_to_install_itself(tmp_path):
+    bundle = Bundle(tmp_path / "AppTranslocation" / "0-0" / "d" / "AgtmuxBar.app")
+    bundle.commands.mkdir(parents=True)
+    (tmp_path / "bin").mkdir()
+    with pytest.raises(AgtmuxError, match="temporary place"):
         require_settled(bundle)
-    with pytest.raises(AgtmuxError):
-        commandline.install(bundle, [str(tmp_path)])
-    assert not list(tmp_path.iterdir())
+    with pytest.raises(AgtmuxError, match="Applications"):
+        commandline.install(bundle, [str(tmp_path / "bin")])
+    assert not list((tmp_path / "bin").iterdir())
+
+
+def test_a_copy_on_a_disk_image_refuses_too():
+    with pytest.raises(AgtmuxError, match="a disk that may go"):
+        require_settled(Bundle(Path("/Volumes/agtmux/AgtmuxBar.app")))
 
 
 def test_the_command_is_a_link_that_a_shell_finds(bundle, tmp_path):

@@ -124,6 +124,14 @@ class NSMenuItem(
     def isSeparatorItem(self):
         return self._values["is_separator"]
 
+    def isEnabled(self):
+        menu = self._values["menu"]
+        if menu is None or not menu.autoenablesItems():
+            return self._values["enabled"]
+        # What AppKit makes of it by itself, whatever was set.
+        action, target = self._values.get("action"), self._values.get("target")
+        return self.hasSubmenu() or bool(action and target and hasattr(target(), method_name(action)))
+
     def hasSubmenu(self):
         return self._values["submenu"] is not None
 
