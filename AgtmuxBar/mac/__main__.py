@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
 
-from AgtmuxBar.mac import inside
+from AgtmuxBar.mac import environment, inside
 from AgtmuxBar.mac.bundle import Bundle
 
 
@@ -16,6 +17,10 @@ def main(arguments: list[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     # Before anything of ours can start a process.
     bundle = inside.enter()
+    # Finder and launchd give neither Homebrew's folder nor a locale, and others look for tmux with what we have.
+    mine = environment.for_child()
+    os.environ.clear()
+    os.environ.update(mine)
     if "--selftest" in words:
         from AgtmuxBar.mac import selftest
 

@@ -10,6 +10,7 @@ from typing import Any
 from agtmux import paths
 from agtmux.client import Client, start_daemon
 from agtmux.domain.errors import AgtmuxError, ErrorCode
+from AgtmuxBar import looking
 from AgtmuxBar.mac import commandline, loginitem, spawn, terminals
 from AgtmuxBar.mac.bundle import Bundle, require_settled
 from AgtmuxBar.mac.launchd import Launchd
@@ -52,9 +53,9 @@ class MacDesktop:
     def install_command(self) -> None:
         commandline.install(self._in_bundle("linked"))
 
-    def looked_at(self, targets: Sequence[Mapping[str, Any]]) -> Collection[str]:
-        # Which pane is in front would take a permission that is not worth it.
-        return ()
+    def looked_at(self, targets: Sequence[Mapping[str, Any]]) -> Collection[looking.Place]:
+        # tmux's word: to ask macOS what is in front would take a permission that is not worth it.
+        return looking.looked_at(targets)
 
     def start_daemon(self) -> None:
         """Where none answers. One that runs already, whoever started it, is the daemon: a second one would only be

@@ -1,5 +1,6 @@
 """The whole app but for Cocoa: a real daemon, a real tmux, the app's own threads, real rumps."""
 
+import os
 import threading
 
 import pytest
@@ -106,3 +107,17 @@ def test_a_daemon_that_dies_is_shown_and_can_be_started_from_the_menu(world, hom
 
     run(world, script)
     wait_until(lambda: home.lock_holder() is None, "the end of the daemon")
+
+
+def test_the_app_finds_tmux_where_finder_has_started_it(world, home, monkeypatch, capsys):
+    from AgtmuxBar.mac.__main__ import main
+
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    monkeypatch.setenv("RESOURCEPATH", "/x")
+    for name in ("LANG", "LC_ALL", "LC_CTYPE"):
+        monkeypatch.setenv(name, "C")
+    main(["--selftest"])
+    assert "/opt/homebrew/bin" in os.environ["PATH"].split(":")
+    assert (os.environ["LANG"], os.environ.get("LC_ALL")) == ("en_US.UTF-8", None)
+    assert "RESOURCEPATH" not in os.environ
+    assert "environment of children: of py2app's: none" in capsys.readouterr().out
