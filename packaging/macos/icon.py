@@ -13,12 +13,12 @@ from AgtmuxBar import icons
 KINDS = {b"icp4": 16, b"icp5": 32, b"ic11": 32, b"ic12": 64, b"ic07": 128, b"ic08": 256, b"ic13": 256, b"ic09": 512}
 # Of a side: the margin that Apple's grid leaves, the roundness of the corners, and what is drawn inside.
 MARGIN, RADIUS, INNER = 100 / 1024, 185 / 1024, 0.5
-TOP, BOTTOM, INK = (0x3A, 0x45, 0x57), (0x16, 0x1B, 0x24), (0xF6, 0xF6, 0xF6)
+TOP, BOTTOM, INK = (0x3A, 0x45, 0x57), (0x16, 0x1B, 0x24), (0xFF, 0xB3, 0x1A)
 
 
 def picture(size: int) -> bytes:
     inner = round(size * INNER)
-    mask = icons.template("running", inner)
+    mask = icons.template("waiting", inner)
     offset = (size - inner) // 2
     drawn = bytearray()
     for row in range(size):
