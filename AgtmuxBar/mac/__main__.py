@@ -11,6 +11,7 @@ from threading import Thread
 
 from AgtmuxBar.mac import environment, inside
 from AgtmuxBar.mac.bundle import Bundle
+from AgtmuxBar.mac.launchd import Launchd
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -37,14 +38,14 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def run(bundle: Bundle | None) -> None:
+def run(bundle: Bundle | None, launchd: Launchd | None = None) -> None:
     from agtmux.domain.errors import AgtmuxError
     from AgtmuxBar.app import App
     from AgtmuxBar.mac import welcome
     from AgtmuxBar.mac.desktop import MacDesktop
     from AgtmuxBar.mac.rendering import MacRenderer
 
-    desktop = MacDesktop(bundle)
+    desktop = MacDesktop(bundle, launchd)
     # The renderer hands on what is chosen, which is the app's, which needs a renderer.
     renderer = MacRenderer(lambda action: app.choose(action))
     app = App(renderer, desktop)

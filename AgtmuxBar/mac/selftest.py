@@ -140,6 +140,17 @@ def _command(bundle: Bundle | None) -> Verdict:
     return said == f"agtmux {__version__}" and os.access(hook, os.X_OK), f"{said}, {linked}, {hook}"
 
 
+@_check("python")
+def _python(bundle: Bundle | None) -> Verdict:
+    """As the hook and the daemon are started, each in its way."""
+    if bundle is None:
+        return None, "not in a bundle"
+    python = str(bundle.commands / "python3")
+    said = spawn.checked([python, "-m", "agtmux.cli.main", "--version"]).strip()
+    alone = spawn.checked([python, "-I", "-S", "-c", "import json, sys; print(sys.version.split()[0])"]).strip()
+    return said == f"agtmux {__version__}" and bool(alone), f"{alone}; as a module: {said}"
+
+
 @_check("symbols")
 def _symbols(bundle: Bundle | None) -> Verdict:
     make = NSImage.imageWithSystemSymbolName_accessibilityDescription_

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 # What no bundle may fail at, wherever it runs. Signatures and permissions differ from machine to machine.
-MUST_BE_OK = ("bundle", "environment of children", "tmux", "command line", "symbols", "status item", "menu")
+MUST_BE_OK = ("bundle", "environment of children", "tmux", "command line", "python", "symbols", "status item", "menu")
 
 found = {each["name"]: each for each in json.loads(Path(sys.argv[1]).read_text("utf-8"))}
 bad = [name for name in MUST_BE_OK if not (found.get(name) or {}).get("is_ok")]

@@ -197,7 +197,7 @@ def test_the_self_test_runs_in_the_bundle(contents, home, short_tmp):
     done = run(contents / "MacOS" / "AgtmuxBar", "--selftest", str(report), home=home)
     found = {each["name"]: each for each in json.loads(report.read_text())}
     # What needs no Mac.
-    for name in ("environment of children", "command line", "symbols", "status item", "menu", "tmux"):
+    for name in ("environment of children", "command line", "python", "symbols", "status item", "menu", "tmux"):
         assert found[name]["is_ok"] is True, found[name]
     # There is no codesign and no Terminal here, and it says so.
     assert found["signature"]["is_ok"] is found["terminals"]["is_ok"] is False

@@ -78,7 +78,7 @@ def test_the_bundle_is_who_the_app_takes_itself_for():
 def test_a_report_of_the_self_test_is_judged(tmp_path):
     import json
 
-    checks = ("bundle", "environment of children", "tmux", "command line", "symbols", "status item", "menu")
+    checks = ("bundle", "environment of children", "tmux", "command line", "python", "symbols", "status item", "menu")
     report = tmp_path / "report.json"
     for bad, status in ((None, 0), ("menu", 1)):
         report.write_text(json.dumps([{"name": name, "is_ok": name != bad, "saw": ""} for name in checks]))
