@@ -86,7 +86,9 @@ def _log_to_file() -> None:
     folder = Path(paths.state_directory(), "logs")
     paths.private_directory(paths.state_directory())
     paths.private_directory(str(folder))
-    handler = RotatingFileHandler(folder / "AgtmuxBar.log", maxBytes=1_000_000, backupCount=1, encoding="utf-8")
+    handler = RotatingFileHandler(
+        folder / "AgtmuxBar.log", maxBytes=1_000_000, backupCount=1, encoding="utf-8", delay=True
+    )
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
 

@@ -1,6 +1,8 @@
 """The whole app but for Cocoa: a real daemon, a real tmux, the app's own threads, real rumps."""
 
 import os
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -121,3 +123,41 @@ def test_the_app_finds_tmux_where_finder_has_started_it(world, home, monkeypatch
     assert (os.environ["LANG"], os.environ.get("LC_ALL")) == ("en_US.UTF-8", None)
     assert "RESOURCEPATH" not in os.environ
     assert "environment of children: of py2app's: none" in capsys.readouterr().out
+
+
+def test_there_is_one_app_a_user(world, home, capsys):
+    from AgtmuxBar import single
+    from AgtmuxBar.mac.__main__ import main
+
+    home.start()
+    world.alert_answers.append(1001)
+    world.script = world.loop.drain
+    assert main([]) == 0
+    with single.only_one() as is_ours:
+        assert is_ours
+        assert main([]) == 1
+    assert "has one already" in capsys.readouterr().err
+
+
+def test_a_command_starts_the_bundle_behind_what_the_user_types_into(home, tmp_path):
+    from AgtmuxBar import single
+    from AgtmuxBar.mac import starting
+
+    note, opens, fails = tmp_path / "note", tmp_path / "opens", tmp_path / "fails"
+    # Has the lock, as the app would.
+    code = "from AgtmuxBar import single; c = single.only_one(); print(c.__enter__(), flush=True); input()"
+    opens.write_text(f'#!/bin/sh\necho "$@" >{note}\n')
+    fails.write_text("#!/bin/sh\nexit 1\n")
+    for program in (opens, fails):
+        program.chmod(0o755)
+    home.state.mkdir(mode=0o700, exist_ok=True)
+    assert starting.start(str(fails)) is False
+    child = home.spawn(sys.executable, "-c", code, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert child.stdout.readline() == "True\n"
+    assert single.is_running()
+    # It is there already.
+    assert starting.start(str(opens)) is True
+    assert not note.exists()
+    child.communicate("\n", timeout=20)
+    assert starting.start(str(opens), limit=0.1) is True
+    assert note.read_text() == "-g -b dev.agtmux.AgtmuxBar\n"
