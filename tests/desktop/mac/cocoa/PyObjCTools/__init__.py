@@ -1,0 +1,1 @@
+"""The part of PyObjCTools that is used, over the stand-in."""

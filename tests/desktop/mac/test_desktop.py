@@ -1,0 +1,95 @@
+"""The daemon as the app has it: launchd's where that can last, and never a second one beside one that runs."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from AgtmuxBar.mac.bundle import Bundle
+from AgtmuxBar.mac.launchd import Launchd
+from support.home import home_in
+
+
+@pytest.fixture
+def home(short_tmp, monkeypatch):
+    with home_in(short_tmp) as made:
+        for name, value in made.env.items():
+            monkeypatch.setenv(name, value)
+        yield made
+
+
+@pytest.fixture
+def root(tmp_path):
+    (tmp_path / "launchd").mkdir()
+    return tmp_path / "launchd"
+
+
+@pytest.fixture
+def launchd(tmp_path, root):
+    def run(argv):
+        command = [sys.executable, str(Path(__file__).with_name("launchctl.py")), *argv[1:]]
+        return subprocess.run(command, env={"LAUNCHD": str(root)}, capture_output=True, text=True, timeout=30)
+
+    return Launchd(tmp_path / "home", run, limit=10)
+
+
+@pytest.fixture
+def bundle(tmp_path, home):
+    """Whose command is this installation's."""
+    made = Bundle(tmp_path / "AgtmuxBar.app")
+    made.commands.mkdir(parents=True)
+    script = made.commands / "agtmux"
+    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m agtmux.cli.main "$@"\n')
+    script.chmod(0o755)
+    return made
+
+
+@pytest.fixture
+def made(world):
+    from AgtmuxBar.mac.desktop import MacDesktop
+
+    return MacDesktop
+
+
+def test_where_none_answers_launchd_starts_the_bundles(made, bundle, launchd, root, home):
+    made(bundle, launchd).start_daemon()
+    assert (root / "loaded").read_text() == str(bundle.daemon)
+    assert launchd.file.exists()
+
+
+def test_one_that_answers_is_left_alone_whoever_started_it(made, bundle, launchd, root, home):
+    daemon = home.start()
+    made(bundle, launchd).start_daemon()
+    assert not (root / "calls").exists()
+    assert not launchd.file.exists()
+    assert home.answering_pid() == daemon.pid
+
+
+@pytest.mark.parametrize("place", ["/private/var/folders/x/AppTranslocation/0/d/AgtmuxBar.app", None])
+def test_without_a_place_that_lasts_launchd_hears_nothing(made, launchd, root, home, place):
+    desktop = made(Bundle(Path(place)) if place else None, launchd)
+    desktop.start_daemon()
+    assert home.answering_pid() is not None
+    assert not (root / "calls").exists()
+
+
+def test_a_restart_of_launchds_is_launchds_and_of_anothers_is_ours(made, bundle, launchd, root, home):
+    desktop = made(bundle, launchd)
+    daemon = home.start()
+    desktop.restart_daemon()
+    # The one from a terminal has ended, and launchd has the next.
+    assert daemon.wait(20) == 0
+    assert (root / "loaded").read_text() == str(bundle.daemon)
+    desktop.restart_daemon()
+    assert "kickstart -k" in (root / "calls").read_text().splitlines()[-1]
+
+
+def test_stopping_leaves_neither_a_daemon_nor_a_file(made, bundle, launchd, root, home):
+    desktop = made(bundle, launchd)
+    desktop.start_daemon()
+    daemon = home.start()
+    desktop.stop_daemon()
+    assert daemon.wait(20) == 0
+    assert not (root / "loaded").exists()
+    assert not launchd.file.exists()
