@@ -45,6 +45,10 @@ def run(options: Namespace) -> int:
 
 def _has_tray() -> bool:
     """Whether there is a desktop that shows one; then it is started, if it is not there yet."""
+    if sys.platform == "darwin":
+        from AgtmuxBar.mac.starting import start as start_app
+
+        return start_app()
     if sys.platform != "linux" or not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         return False
     from AgtmuxBar.linux.starting import start

@@ -34,6 +34,8 @@ class Play:
         # What was not in the script: the answer to someone's keys.
         self._detour: deque[Step] = deque()
         self._typed = ""
+        # Sent while it was busy, and taken up when it rests.
+        self._queued = ""
         self._step = scene.steps[0]
         self._began = now
         self._ends = now + self._step.hold
@@ -62,10 +64,10 @@ class Play:
             key = match[0] if pasted is None else pasted
             if self._step.screen in _DIALOGS:
                 self._answer(key, now)
-            elif self._step.screen in _RESTING:
-                self._type(key, now, is_pasted=pasted is not None)
-            elif key in _STOP:
+            elif key in _STOP and self._step.screen not in _RESTING:
                 self._stop(now)
+            else:
+                self._type(key, now, is_pasted=pasted is not None)
 
     def _answer(self, key: str, now: float) -> None:
         options = len(self._step.options)
@@ -78,11 +80,13 @@ class Play:
             self._next(now)
 
     def _type(self, key: str, now: float, *, is_pasted: bool) -> None:
-        self._ends = max(self._ends, now + _TYPING)
+        is_resting = self._step.screen in _RESTING
+        if is_resting:
+            self._ends = max(self._ends, now + _TYPING)
         if key in ("\r", "\n") and not is_pasted:
-            if self._typed.strip():
-                turn = [step.with_typed(self._typed.strip()) for step in self._scene.manner.turn]
-                self._leave_script(turn, now)
+            self._queued, self._typed = self._typed.strip(), ""
+            if self._queued and is_resting:
+                self._take_queued(now)
         elif key in _STOP:
             self._typed = ""
         elif key in _ERASE:
@@ -91,6 +95,10 @@ class Play:
             text = legible(key) if is_pasted else key
             if text.isprintable():
                 self._typed = (self._typed + text)[:_LONGEST_TEXT]
+
+    def _take_queued(self, now: float) -> None:
+        text, self._queued = self._queued, ""
+        self._leave_script([step.with_typed(text) for step in self._scene.manner.turn], now)
 
     def _stop(self, now: float) -> None:
         self._leave_script([self._scene.manner.stopped], now)
@@ -116,4 +124,7 @@ class Play:
         self._step = step
         self._began = now
         self._ends = now + step.hold
-        self._typed = ""
+        if step.screen in _DIALOGS:
+            self._typed = ""
+        if step.screen in _RESTING and self._queued:
+            self._take_queued(now)

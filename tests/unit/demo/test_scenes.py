@@ -106,9 +106,23 @@ def test_a_dialog_can_be_answered_from_elsewhere(scene, step):
     assert after.state in (State.RUNNING, State.IDLE, State.COMPLETED, State.ERROR)
 
 
-def captured(scene: Scene, step: Step) -> str:
+SHOWN = {"busy": {"running"}, "approval": {"waiting_approval"}, "question": {"waiting_input"}, "error": {"error"}}
+
+
+@pytest.mark.parametrize(("scene", "step"), STEPS)
+def test_a_screen_is_read_as_what_it_is(scene, step):
+    if scene.agent_type == "cursor":
+        # That one is there to show what nobody knows.
+        return
+    for seconds in range(4):
+        screen = captured(scene, step, seconds)
+        seen = REGISTRY.read_screen(scene.agent_type, screen, title=step.title, is_alive=True)
+        assert seen.state.value in SHOWN.get(step.screen, {"idle", "completed"}), screen
+
+
+def captured(scene: Scene, step: Step, seconds: int = 0) -> str:
     """As tmux would have it, without what moves the cursor."""
-    painted = paint(Look(scene, step), 120, 36).as_ansi()
+    painted = paint(Look(scene, step, seconds), 120, 36).as_ansi()
     return re.sub(r"\x1b\[[0-9;?]*[A-Zhl]", "", painted).replace("\r\n", "\n")
 
 
