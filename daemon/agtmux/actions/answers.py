@@ -62,7 +62,9 @@ def answer(decisions: Decided, known: Known, typist: Typist, *, allow: bool) -> 
         if meant is not None and meant != record.dialog:
             raise _another(meant, record.dialog)
         question = decisions.waiting(record.runtime.runtime_id)
-        if question is not None:
+        # Of several things that it asks at once, the hook of one may wait while the dialog of another is shown.
+        is_meant = question is not None and (meant is None or record.shows(question.attention))
+        if question is not None and is_meant:
             return await _by_hook(decisions, known, question, record, asked, still_there, reason, allow=allow)
         async with typist.writer(record):
             return await _by_key(typist, record, still_there, reason, allow=allow)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from agtmux.domain.events import Attention, Event, Verdict
+from agtmux.domain.events import Attention, Event
 from agtmux.domain.runtimes import Runtime, RuntimeId
 from agtmux.domain.states import Confidence, Health, Reason, Source, State
 from agtmux.domain.timestamps import Timestamp
@@ -54,19 +54,23 @@ class Record:
             return None
         # What was reported since may be about the next one, which nobody has seen yet.
         later = [each for each in self.signals.values() if each.source in EVENT_DRIVEN and each.seen_at > seen.seen_at]
-        is_other = any(each.verdict.state in _WAITING and not _is_same(each.verdict, seen.verdict) for each in later)
-        return None if is_other else seen.verdict.dialog
+        asked = [each.verdict.attention for each in later if each.verdict.state in _WAITING]
+        return seen.verdict.dialog if all(_is_same(each, seen.verdict.attention) for each in asked) else None
+
+    def shows(self, question: Attention | None) -> bool:
+        """Whether what was reported to be asked is to be read in the dialog that was last seen."""
+        seen = self.signals.get(Source.POLLER)
+        return seen is not None and _is_same(question, seen.verdict.attention)
 
 
 _WAITING = frozenset({State.WAITING_APPROVAL, State.WAITING_INPUT})
 
 
-def _is_same(told: Verdict, seen: Verdict) -> bool:
-    """Whether what was reported to be asked is to be read in the dialog."""
-    if told.attention is None or seen.attention is None:
+def _is_same(told: Attention | None, seen: Attention | None) -> bool:
+    if told is None or seen is None:
         return True
-    shown = "".join(f"{seen.attention.summary}{seen.attention.detail or ''}".split())
-    asked = "".join(told.attention.summary.split()).removesuffix("…")
+    shown = "".join(f"{seen.summary}{seen.detail or ''}".split())
+    asked = "".join(told.summary.split()).removesuffix("…")
     # A path is often shown from the project on.
     name = asked.rpartition("/")[2]
     return asked in shown or (bool(name) and asked.startswith("/") and name in shown)

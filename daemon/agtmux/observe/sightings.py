@@ -63,6 +63,8 @@ class _Sight:
     # When a turn was seen to end, as long as nothing else was seen since.
     ended_at: Timestamp | None = None
     was_stopped: bool = False
+    # When a wait was last reported to have begun.
+    asked_at: Timestamp | None = None
     reported: object = None
     reported_at: Timestamp | None = None
     reported_repeats: int = 0
@@ -107,7 +109,7 @@ class Sightings:
             sight = self._sight(self._sights.get(pane_id), record, glance, taken_at)
             sights[pane_id] = sight
             self._count(sight, record, told, taken_at)
-            if not sight.shown.seen.is_overlay and self._is_worth_telling(sight):
+            if not sight.shown.seen.is_overlay and self._is_worth_telling(sight, taken_at):
                 events.append(self._event(sight, record, taken_at))
         self._sights = sights
         return tuple(events)
@@ -150,6 +152,7 @@ class Sightings:
     def _count(self, sight: _Sight, record: Record, file: Told | None, taken_at: Timestamp) -> None:
         """How often something was seen that contradicts the last report, since that report."""
         told = _last_told(record, self._clock.now(), self._policy)
+        sight.asked_at = told.seen_at if told is not None and told.verdict.state in _WAITING else None
         if told is not None:
             # Whoever reports tells of the end of a turn, too.
             sight.ended_at = None
@@ -192,8 +195,11 @@ class Sightings:
     def _again(self, seconds: float) -> None:
         self.look_again = seconds if self.look_again is None else min(self.look_again, seconds)
 
-    def _is_worth_telling(self, sight: _Sight) -> bool:
+    def _is_worth_telling(self, sight: _Sight, taken_at: Timestamp) -> bool:
         if sight.reported_at is None or sight.reported != self._meaning(sight):
+            return True
+        # Whoever reports a wait may mean another dialog than the one that was seen before: it is seen again now.
+        if _is_dialog(sight.shown) and sight.asked_at is not None and sight.reported_at < sight.asked_at < taken_at:
             return True
         # What overrules a report has to be told again once it does.
         if sight.reported_repeats < self._policy.sightings_to_overrule <= sight.repeats:
