@@ -51,6 +51,8 @@ _ABOUT = (
     "#{pane_current_command}",
 )
 _FREE = "#{&&:#{==:#{pane_in_mode},0},#{&&:#{==:#{pane_synchronized},0},#{==:#{pane_input_off},0}}}"
+# The server goes once round all it has to read before it compares: a dialog that has just been drawn is there then.
+_SETTLED = ("run-shell", "-d", "0.001", ";")
 # Why tmux would not give a key to the program in a pane, or to more than that.
 _HINDRANCES = ("it is in copy mode", "its window types into all of its panes at once", "its input is switched off")
 
@@ -128,7 +130,17 @@ def _if_unchanged(
     mark = os.urandom(8).hex()
     otherwise = instead + "display-message -p -t %s '%s'" % (who.pane_id, "\t".join(_ABOUT))
     then = "display-message -p %s ; %s" % (mark, command)
-    words = [*(before or []), "if-shell", "-F", "-t", who.pane_id, _condition(who, front, screen), then, otherwise]
+    words = [
+        *(before or []),
+        *_SETTLED,
+        "if-shell",
+        "-F",
+        "-t",
+        who.pane_id,
+        _condition(who, front, screen),
+        then,
+        otherwise,
+    ]
     said = panes.ask(tmux_socket, words, limit, content)
     if said.startswith(mark):
         return True
