@@ -23,6 +23,8 @@ from agtmux.actions.output import view_output
 from agtmux.actions.send import send
 from agtmux.actions.typing import Typist
 from agtmux.agents.registry import AGENTS_FOLDER, Registry
+from agtmux.bridge.registrar import Registrar
+from agtmux.bridge.tools import Desk as Tools
 from agtmux.clock import Clock
 from agtmux.config import Config
 from agtmux.doctor.checks import examine
@@ -92,6 +94,8 @@ class Service:
         self.ingest.on_pending.append(self.fleet.look_at)
         self.ingest.on_change.append(self.fleet.reported)
         self.hooks = Hooks(self.world, self.registry, self.fleet, self._supervisor, state_directory)
+        self.registrar = Registrar(self.registry, self.world.targets, state_directory, is_wanted=config.mcp.register)
+        self.tools = Tools(self.world, self.registry, self.fleet)
         self.intake = Intake(self.registry, clock, self.fleet.local_target_at)
         self.ledger = Ledger(database)
         typist = Typist(self.fleet, self.registry)
@@ -144,6 +148,7 @@ class Service:
             await note_adapters(self.database, self._adapters(), self.clock.now())
         except AgtmuxError as error:
             _log.warning("what happened meanwhile has to wait: %s", error.message)
+        await self.registrar.start()
         self._supervisor.spawn(self._reconciler.run, "reconciler")
         self._supervisor.spawn(self._housekeeping, "housekeeping")
 
@@ -163,6 +168,7 @@ class Service:
         self.end_waits()
         await self._supervisor.close()
         try:
+            await self.registrar.close()
             await self.ingest.stop()
         finally:
             # Its threads would keep the process alive for ever.

@@ -31,6 +31,7 @@ BELOW_SERVICE = BASE | {
         "worktrees",
         "conversations",
         "doctor",
+        "bridge",
     ),
 }
 
@@ -62,7 +63,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "client": CLIENT,
     "cli": CLIENT,
     "board": CLIENT,
-    "bridge": CLIENT,
+    # the daemon's side of it; what an agent starts is narrower, see below
+    "bridge": BASE | {"agents", "observe", "probe"},
     "chat": CLIENT,
     "demo": CLIENT,
     "AgtmuxBar": CLIENT,
@@ -80,6 +82,10 @@ FILE_MAY_IMPORT: dict[str, set[str]] = {
     "cli/classify.py": CLIENT | {"cli", "agents"},
     # examines this machine by itself where there is no daemon to ask
     "cli/doctor.py": CLIENT | {"cli", "doctor"},
+    # becomes the bridge
+    "cli/mcp.py": CLIENT | {"cli", "bridge"},
+    # the process that an agent starts, which has to be there at once
+    **{f"bridge/{name}.py": CLIENT | {"bridge"} for name in ("main", "relay", "local", "wire")},
     # the stage is a client too, and a command shows it
     "cli/demo.py": CLIENT | {"cli", "demo"},
 }
@@ -100,6 +106,7 @@ LAZY: dict[str, set[str]] = {
     "cli/daemon.py": {"daemon"},
     "cli/demo.py": {"demo"},
     "cli/doctor.py": {"doctor"},
+    "cli/mcp.py": {"bridge"},
     "daemon.py": {"service", "api"},
 }
 
