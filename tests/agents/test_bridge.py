@@ -9,10 +9,12 @@ from importlib import import_module
 
 import pytest
 
+from agents import codex
 from agents.bench import Stage
-from agents.driven import PATIENCE, Driven
+from agents.driven import PATIENCE, TARGET, Driven
 from agents.install import PINNED
 from agtmux.bridge.tools import TOOLS
+from support.home import wait_until
 
 pytestmark = [pytest.mark.agents, pytest.mark.timeout(600)]
 EVERY = [(name, versions[-1]) for name, versions in PINNED.items()]
@@ -63,3 +65,36 @@ def test_an_agent_calls_every_tool_and_is_told_who_it_is(name: str, version: str
             assert "E_" not in told
         assert re.search(r'"is_you": ?true', its.heard())
         assert f'"runtime_id":"{item["runtime_id"]}"' in its.heard().replace('": "', '":"')
+
+
+class WithServer(Bridged):
+    """As users of Codex have it who have not switched its app server off, which starts the bridges of all panes."""
+
+    def _prepared(self, stage: Stage) -> None:
+        settings = stage.home / ".codex" / "config.toml"
+        settings.write_text(settings.read_text().replace("daemon_auto_start = false\n", ""))
+        super()._prepared(stage)
+
+
+def test_who_shares_a_process_with_other_panes_is_nobody_rather_than_one_of_them() -> None:
+    with WithServer(codex, PINNED["codex"][-1], hooks=False) as its:
+        first = its.expect("idle").item
+        assert first is not None and its.home is not None
+        its.call("list_agents")
+        pane = its.pane.format("#{pane_id}")
+        its.pane.tmux("split-window", "-b", "-t", pane, "-c", str(its.pane.stage.project), *its.again())
+        second = its.pane.format("#{pane_id}")
+        assert second != pane
+        wait_until(lambda: second in _at_rest(its), "the second one's prompt", 60)
+        its.pane.settle()
+        its.call("list_agents")
+        told = re.findall(r'"you": ?(null|{[^}]*}), ?"you_unknown": ?(null|"[^"]*")', its.heard())
+        print(set(told))
+        assert told and {you for you, _ in told} == {"null"}
+        assert all("several panes" in why or "does not run in a pane" in why for _, why in told)
+
+
+def _at_rest(its: Driven) -> list[str]:
+    assert its.home is not None
+    items = its.home.ask("GET", f"/v1/panes?target={TARGET}").json["items"]
+    return [item["identity"]["pane_id"] for item in items if item["state"] in ("idle", "completed")]
