@@ -10,7 +10,6 @@ import asyncio
 import json
 import logging
 import os
-import socket
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,12 +24,12 @@ from agtmux.agents.registry import Registry
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.panes import HOST, Target, TargetKind
 from agtmux.domain.runtimes import TargetId
+from agtmux.probe.peer import is_answered
 from agtmux.probe.processes import program_version, read_one
 
 _log = logging.getLogger(__name__)
 
 ENDPOINT: Final = "mcp-state.json"
-_ANSWER_LIMIT: Final = 1.0
 
 
 class Registrar:
@@ -169,19 +168,6 @@ def endpoint_socket(state_directory: Path) -> str | None:
         return str(json.loads((state_directory / ENDPOINT).read_bytes())["socket"])
     except (OSError, ValueError, LookupError, TypeError):
         return None
-
-
-def is_answered(path: str) -> bool:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as caller:
-        caller.settimeout(_ANSWER_LIMIT)
-        try:
-            caller.connect(path)
-        except TimeoutError:
-            # Somebody is there, and busy.
-            return True
-        except (OSError, ValueError):
-            return False
-    return True
 
 
 def _started_at() -> float:

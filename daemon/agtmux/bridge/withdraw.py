@@ -14,8 +14,9 @@ from agtmux.agents.install.files import LocalFiles
 from agtmux.agents.mcp.desk import McpDesk
 from agtmux.agents.mcp.plan import PROGRAM, Bridge
 from agtmux.agents.registry import AGENTS_FOLDER, Registry
-from agtmux.bridge.registrar import endpoint_socket, is_answered
+from agtmux.bridge.registrar import endpoint_socket
 from agtmux.domain.errors import AgtmuxError
+from agtmux.probe.peer import is_answered
 
 
 def main(socket_path: str) -> int:
