@@ -28,6 +28,8 @@ _LONGEST_PAUSE: Final = 60.0
 _FACTOR: Final = 2.0
 # For the answer to a greeting, from a daemon that has much to do.
 _GREETING_LIMIT: Final = 10.0
+# For what can be answered here as well: a daemon's first bridge waits until its server is loaded.
+_WORDS_LIMIT: Final = 0.1
 # For answers that an agent still waits for when it has nothing more to ask.
 _LAST_WORDS: Final = 5.0
 _WITHDRAW_LIMIT: Final = 20.0
@@ -68,6 +70,9 @@ class _Bridge:
         self._pause = _FIRST_PAUSE
         self._next_try = 0.0
         self._is_withdrawn = False
+        # When what the daemon has not said by then is said here.
+        self._words_until: float | None = None
+        self._is_slow = False
 
     def run(self) -> int:
         if not self._reach():
@@ -82,6 +87,7 @@ class _Bridge:
                 until = time.monotonic() + _LAST_WORDS
             if self._connection is None and self._tries_left and time.monotonic() >= self._next_try:
                 self._try()
+            self._keep_waiting_short()
             self._pass_on()
         return 0
 
@@ -91,8 +97,20 @@ class _Bridge:
         ends = [until] if until is not None else []
         if self._connection is None and self._tries_left:
             ends.append(self._next_try)
+        if self._words_until is not None:
+            ends.append(self._words_until)
         wait = max(0.0, min(ends) - time.monotonic()) if ends else None
         return select.select(files, [], [], wait)[0]
+
+    def _keep_waiting_short(self) -> None:
+        now = time.monotonic()
+        if not self._relay.owes_words:
+            self._words_until = None
+        elif self._words_until is None:
+            self._words_until = now + (0.0 if self._is_slow else _WORDS_LIMIT)
+        elif now >= self._words_until:
+            self._is_slow = True
+            self._relay.answer_words()
 
     def _hear_agent(self) -> bool:
         data = os.read(0, _CHUNK)
@@ -122,6 +140,7 @@ class _Bridge:
             self._lose()
             return
         for message in messages:
+            self._is_slow = False
             self._relay.from_daemon(message)
         if not data or self._wire.is_closed:
             self._lose()

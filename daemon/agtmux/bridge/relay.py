@@ -26,6 +26,8 @@ class Relay:
         self.to_daemon: list[bytes] = []
         # Asked and not answered, in order: by id, the request and how it came.
         self._open: dict[str, tuple[dict[str, Any], bytes]] = {}
+        # Asked of the daemon and answered without it.
+        self._said_here: list[str] = []
         self._greeting: dict[str, Any] | None = None
         self._is_greeted = False
         self._confirmation: bytes | None = None
@@ -39,6 +41,11 @@ class Relay:
     def is_waiting(self) -> bool:
         """Whether an answer is owed."""
         return bool(self._open)
+
+    @property
+    def owes_words(self) -> bool:
+        """Whether an answer is owed that needs no daemon."""
+        return any(request["method"] != "tools/call" for request, _ in self._open.values())
 
     def from_agent(self, line: bytes) -> None:
         try:
@@ -76,7 +83,11 @@ class Relay:
             if content.get("id") == _REPLAYED:
                 self._go_on()
                 return
-            asked = self._open.pop(_key(content.get("id")), None)
+            key = _key(content.get("id"))
+            if key in self._said_here:
+                self._said_here.remove(key)
+                return
+            asked = self._open.pop(key, None)
             if asked is None:
                 # Answered already, when it was not clear whether this would come.
                 return
@@ -95,10 +106,16 @@ class Relay:
         """The connection is gone, and there will be another."""
         self._is_connected = self._is_greeting = False
         self.to_daemon.clear()
+        self._said_here.clear()
         for key, (request, _) in list(self._open.items()):
             if not self._packaged.is_harmless(request):
                 del self._open[key]
                 self._tell(uncertain(request))
+        self._answer_some()
+
+    def answer_words(self) -> None:
+        """The daemon takes its time: what needs none is answered here, and what it says of that later goes nowhere."""
+        self._said_here += [key for key, (request, _) in self._open.items() if request["method"] != "tools/call"]
         self._answer_some()
 
     def given_up(self) -> None:

@@ -135,6 +135,24 @@ def test_tools_are_told_while_a_daemon_is_waited_for_and_calls_wait() -> None:
     assert [each["id"] for each in talk.got()] == [3]
 
 
+def test_a_daemon_that_takes_its_time_keeps_no_agent_waiting_for_words() -> None:
+    talk = Talk()
+    talk.connect()
+    talk.ask(1, "initialize", **GREETING)
+    talk.call(2, "list_agents")
+    assert talk.relay.owes_words
+    talk.relay.answer_words()
+    assert [each["id"] for each in talk.got()] == [1]
+    assert not talk.relay.owes_words and talk.relay.is_waiting
+    # It has heard all the same, and says it again when nobody asks any more, or asks something else by that number.
+    talk.call(1, "get_agent")
+    assert [each["method"] for each in talk.sent()] == ["initialize", "tools/call", "tools/call"]
+    talk.reply(1, protocolVersion="2025-06-18")
+    talk.reply(2)
+    talk.reply(1, content=[])
+    assert [(each["id"], each["result"]) for each in talk.got()] == [(2, {}), (1, {"content": []})]
+
+
 def test_what_the_agent_takes_back_is_not_asked() -> None:
     talk = greeted()
     talk.relay.lost()
