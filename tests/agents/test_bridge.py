@@ -65,6 +65,13 @@ def test_an_agent_calls_every_tool_and_is_told_who_it_is(name: str, version: str
             assert "E_" not in told
         assert re.search(r'"is_you": ?true', its.heard())
         assert f'"runtime_id":"{item["runtime_id"]}"' in its.heard().replace('": "', '":"')
+        # Taken back, it stays so while the agent goes on, which has its bridge.
+        assert its.home is not None
+        assert "not registered now" in its.home.run("mcp", "unregister", "--agent", name).stdout
+        turns = its.heard().count('"is_you"')
+        its.call("list_agents")
+        assert its.heard().count('"is_you"') > turns
+        assert "not registered (" in its.home.run("mcp", "status", "--agent", name).stdout
 
 
 class WithServer(Bridged):

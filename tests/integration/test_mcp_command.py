@@ -6,6 +6,7 @@ import signal
 import stat
 import subprocess
 import sys
+import time
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -170,6 +171,43 @@ def test_a_bridge_that_finds_no_daemon_takes_its_registration_back(user: Home) -
     # The next daemon knows whom it was for.
     user.start()
     assert status(user) == {"claude": "registered", "codex": "registered"}
+
+
+@pytest.mark.soak
+def test_a_bridge_tries_for_half_a_minute_and_then_withdraws(user: Home) -> None:
+    """gwt FR-020, and the orchestrator's policy: five tries, after 1, 2, 4, 8 and 16 seconds."""
+    user.run("up", "--headless")
+    command = [str(COMMANDS / "agtmux-mcp"), "--socket", str(user.socket)]
+    bridge = user.spawn(*command, stdin=subprocess.PIPE)
+    assert bridge.stdin is not None and bridge.stdout is not None
+
+    def ask(number: int) -> None:
+        params = {"name": "list_agents", "arguments": {}}
+        bridge.stdin.write(
+            json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}) + "\n"
+        )
+        bridge.stdin.flush()
+
+    greeting = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "0"}}
+    bridge.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": greeting}) + "\n")
+    ask(2)
+    assert [json.loads(bridge.stdout.readline())["id"] for _ in range(2)] == [1, 2]
+    pid = user.lock_holder()
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: user.lock_holder() is None, "its end")
+    began = time.monotonic()
+    ask(3)
+    refused = json.loads(bridge.stdout.readline())
+    assert refused["id"] == 3 and refused["result"]["isError"]
+    assert 29 < time.monotonic() - began < 40
+    wait_until(lambda: texts(user) == (CLAUDE, CODEX), "the settings as they were")
+    # From now on nobody waits, and a daemon that comes is found by the next call.
+    ask(4)
+    assert json.loads(bridge.stdout.readline())["result"]["isError"]
+    user.start()
+    ask(5)
+    assert not json.loads(bridge.stdout.readline())["result"]["isError"]
 
 
 def test_what_is_asked_wrongly_is_said(user: Home) -> None:
