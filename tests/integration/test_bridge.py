@@ -257,6 +257,8 @@ def test_a_session_lasts_and_the_daemon_ends_in_time(home: Home) -> None:
     # Longer than a request may take to come.
     time.sleep(6)
     assert bridge.process.poll() is None and not bridge.call("list_agents")["isError"]
+    # The same one: a bridge would not let on that it had to connect again.
+    assert len([line for line in home.log_lines() if "/v1/ws" in line["message"]]) == 1
     began = time.monotonic()
     home.end(daemon)
     assert time.monotonic() - began < 3
