@@ -48,8 +48,9 @@ scoreboard: .venv/.ready-dev ## how right the screen rules are, written to docs/
 corpus: system .venv/.ready-dev ## record agents' screens anew from the real programs (ARGS='--agent NAME')
 	@$(PY) tests/agents/record.py $(ARGS)
 
-schemas: .venv/.ready-dev ## write the JSON Schema documents of the API's answers anew
+schemas: .venv/.ready-dev ## write the JSON Schema documents of the API's answers, and what the bridge says of itself, anew
 	@$(PY) -m agtmux.api.schemas resources/schemas
+	@mkdir -p resources/mcp && $(PY) -m agtmux.bridge.server resources/mcp/tools.json
 
 clean: ## remove what make and the tools have made, .venv included
 	rm -rf .venv build dist daemon/*.egg-info .coverage .coverage.* htmlcov

@@ -63,12 +63,18 @@ class LogConfig(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     files: Annotated[int, msgspec.Meta(ge=1, le=100)] = 5
 
 
+class McpConfig(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    # Whether agents are told of the bridge when agtmux comes up.
+    register: bool = True
+
+
 class Config(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     states: StatesConfig = StatesConfig()
     health: HealthConfig = HealthConfig()
     targets: TargetsConfig = TargetsConfig()
     retention: RetentionConfig = RetentionConfig()
     log: LogConfig = LogConfig()
+    mcp: McpConfig = McpConfig()
 
     def policy(self) -> Policy:
         told = {
@@ -161,6 +167,8 @@ def _allowed(kind: Any) -> str:
             return f"a number, {least} or more"
         case inspect.IntType(ge=least, le=most):
             return f"a number from {least} to {most}"
+        case inspect.BoolType():
+            return "true or false"
         case inspect.VarTupleType():
             return 'a list of durations, such as ["250ms", "1s"]'
     return 'a duration, a number with its unit in quotes, such as "500ms", "2s", "1h30m" or "7d"'

@@ -42,14 +42,18 @@ def socket_path() -> str:
 
 
 def hook_command() -> str | None:
-    """agtmux-hook, as it was installed with this Python; None if it was not."""
-    beside = os.path.join(os.path.dirname(sys.executable), "agtmux-hook")
-    if os.path.exists(beside):
-        return beside
+    return beside("agtmux-hook")
+
+
+def beside(program: str) -> str | None:
+    """A program of ours, as it was installed with this Python; None if it was not."""
+    found = os.path.join(os.path.dirname(sys.executable), program)
+    if os.path.exists(found):
+        return found
     # Only then: importing it costs every command milliseconds.
     from shutil import which
 
-    return which("agtmux-hook")
+    return which(program)
 
 
 def private_directory(path: str) -> None:

@@ -23,11 +23,13 @@ from agtmux.actions.output import view_output
 from agtmux.actions.send import send
 from agtmux.actions.typing import Typist
 from agtmux.agents.registry import AGENTS_FOLDER, Registry
+from agtmux.bridge.registrar import Registrar
+from agtmux.bridge.tools import Desk as Tools
 from agtmux.clock import Clock
 from agtmux.config import Config
 from agtmux.doctor.checks import examine
-from agtmux.doctor.facts import AgentHooks, Daemon, Facts
-from agtmux.doctor.here import agent_versions, installed_versions, look_here, other_servers, read_hooks
+from agtmux.doctor.facts import AgentBridge, AgentHooks, Daemon, Facts
+from agtmux.doctor.here import agent_versions, installed_versions, look_here, other_servers, read_bridges, read_hooks
 from agtmux.doctor.watched import agent_panes, running_versions, unknown_panes, watched_targets
 from agtmux.domain.durations import SECOND, parse_duration
 from agtmux.domain.errors import AgtmuxError, ErrorCode
@@ -92,6 +94,8 @@ class Service:
         self.ingest.on_pending.append(self.fleet.look_at)
         self.ingest.on_change.append(self.fleet.reported)
         self.hooks = Hooks(self.world, self.registry, self.fleet, self._supervisor, state_directory)
+        self.registrar = Registrar(self.registry, self.world.targets, state_directory, is_wanted=config.mcp.register)
+        self.tools = Tools(self.world, self.registry, self.fleet)
         self.intake = Intake(self.registry, clock, self.fleet.local_target_at)
         self.ledger = Ledger(database)
         typist = Typist(self.fleet, self.registry)
@@ -144,6 +148,7 @@ class Service:
             await note_adapters(self.database, self._adapters(), self.clock.now())
         except AgtmuxError as error:
             _log.warning("what happened meanwhile has to wait: %s", error.message)
+        await self.registrar.start()
         self._supervisor.spawn(self._reconciler.run, "reconciler")
         self._supervisor.spawn(self._housekeeping, "housekeeping")
 
@@ -163,6 +168,7 @@ class Service:
         self.end_waits()
         await self._supervisor.close()
         try:
+            await self.registrar.close()
             await self.ingest.stop()
         finally:
             # Its threads would keep the process alive for ever.
@@ -189,11 +195,12 @@ class Service:
         only = None if target is None else TargetId(target)
         if only is not None and only not in self.world.targets:
             raise AgtmuxError(ErrorCode.TARGET_NOT_FOUND, f"no target is called {only[:64]!r}")
-        here, installed, others, hooks = await asyncio.gather(
+        here, installed, others, hooks, bridges = await asyncio.gather(
             asyncio.to_thread(look_here, self._state_directory),
             asyncio.to_thread(installed_versions, self.registry),
             asyncio.to_thread(other_servers, lambda path: self.fleet.local_target_at(path) is not None, callers_tmux),
             self._hooks_found(),
+            self._bridges_found(),
         )
         panes = agent_panes(self.world, only)
         facts = Facts(
@@ -204,6 +211,8 @@ class Service:
             targets=watched_targets(self.world, self.fleet, only),
             other_servers=others if only in (None, HOST) else (),
             hooks=hooks,
+            bridges=bridges,
+            wants_bridge=self._config.mcp.register,
             agents=agent_versions(running_versions(panes), installed if only in (None, HOST) else {}, self.registry),
             unknown_panes=unknown_panes(panes),
             agent_panes=Counter(item.identity.target for item in panes),
@@ -218,6 +227,12 @@ class Service:
             return read_hooks(await self.hooks.found_here())
         except AgtmuxError as error:
             return (AgentHooks(None, error=error.message),)
+
+    async def _bridges_found(self) -> tuple[AgentBridge, ...]:
+        try:
+            return read_bridges(await self.registrar.found_here())
+        except AgtmuxError as error:
+            return (AgentBridge(None, error=error.message),)
 
     def _found(self) -> Daemon:
         uptime = self.clock.now() - self._started_at

@@ -67,7 +67,7 @@ def test_the_document_has_its_shape(home: Home) -> None:
         assert sum(report["summary"].values()) == len(report["items"])
         for item in report["items"]:
             assert set(item) == {"group", "level", "code", "message", "mend", "target", "agent"}
-            assert item["group"] in ("agtmux", "tmux", "hooks", "agents")
+            assert item["group"] in ("agtmux", "tmux", "hooks", "bridge", "agents")
             assert (item["level"] == "ok") == (item["mend"] is None)
     assert home.ask("GET", "/v1/doctor?nonsense=1").error["code"] == "E_USAGE"
 

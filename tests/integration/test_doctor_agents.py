@@ -68,6 +68,21 @@ def test_hooks_that_are_not_there_and_then_are(home: Home) -> None:
     assert (alone.status, alone.level("hooks_installed", agent="claude")) == (3, "ok")
 
 
+def test_the_bridge_that_is_not_there_and_then_is(home: Home) -> None:
+    (home.folder / ".claude").mkdir()
+    daemon = home.start()
+    absent = examine(home).find("bridge_absent", agent="claude")
+    assert (absent["level"], absent["mend"]) == ("note", "agtmux mcp register --agent claude")
+    home.run(*absent["mend"].split()[1:])
+    assert examine(home).level("bridge_registered", agent="claude") == "ok"
+    daemon.kill()
+    daemon.communicate()
+    # As it was left, and after that nobody has anything to say.
+    assert examine(home).level("bridge_left", agent="claude") == "warning"
+    home.end(home.start())
+    assert not [code for code in examine(home).codes if code.startswith("bridge_")]
+
+
 def test_hooks_that_are_incomplete_out_of_date_or_too_many(home: Home) -> None:
     settings(home)
     home.start(env=installed(home, "claude", "@anthropic-ai/claude-code", "2.1.197"))
@@ -276,6 +291,7 @@ def test_where_all_is_well_that_is_all_there_is_to_say(home: Home) -> None:
     home.start()
     wait_until(lambda: home.panes().get(pane, {}).get("agent_version") == "2.1.197", "the agent")
     home.run("hooks", "install", "--agent", "claude")
+    home.run("mcp", "register", "--agent", "claude")
     home.ask("POST", "/v1/events", event(pane))
     done = home.run("doctor")
     assert (done.returncode, done.stderr) == (0, "")

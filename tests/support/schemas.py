@@ -31,7 +31,7 @@ COMMANDS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("demo",): ("demo-started", "demo-stopped"),
     ("status",): ("health",),
     ("watch",): WATCH,
-    **{(name,): (name,) for name in ("wait", "bar", "hooks", "explain", "doctor", "classify", "down", "menu")},
+    **{(name,): (name,) for name in ("wait", "bar", "hooks", "mcp", "explain", "doctor", "classify", "down", "menu")},
     **{(name,): ("action",) for name in ("approve", "deny", "view-output", "attach", "send", "kill")},
 }
 

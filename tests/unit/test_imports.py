@@ -31,6 +31,7 @@ BELOW_SERVICE = BASE | {
         "worktrees",
         "conversations",
         "doctor",
+        "bridge",
     ),
 }
 
@@ -63,7 +64,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "follow": CLIENT,
     "cli": CLIENT,
     "board": CLIENT,
-    "bridge": CLIENT,
+    # the daemon's side of it; what an agent starts is narrower, see below
+    "bridge": BASE | {"agents", "observe", "probe"},
     "chat": CLIENT,
     "demo": CLIENT,
     "AgtmuxBar": CLIENT,
@@ -85,6 +87,10 @@ FILE_MAY_IMPORT: dict[str, set[str]] = {
     "cli/menu.py": CLIENT | {"cli", "AgtmuxBar"},
     # starts the resident app where there is a desktop
     "cli/up.py": CLIENT | {"cli", "AgtmuxBar"},
+    # becomes the bridge
+    "cli/mcp.py": CLIENT | {"cli", "bridge"},
+    # the process that an agent starts, which has to be there at once
+    **{f"bridge/{name}.py": CLIENT | {"bridge"} for name in ("main", "relay", "local", "wire")},
     # the stage is a client too, and a command shows it
     "cli/demo.py": CLIENT | {"cli", "demo"},
 }
@@ -107,6 +113,7 @@ LAZY: dict[str, set[str]] = {
     "cli/doctor.py": {"doctor"},
     "cli/menu.py": {"AgtmuxBar"},
     "cli/up.py": {"AgtmuxBar"},
+    "cli/mcp.py": {"bridge"},
     "daemon.py": {"service", "api"},
 }
 

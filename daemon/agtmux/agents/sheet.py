@@ -8,6 +8,7 @@ import msgspec
 
 from agtmux.agents.hooks import HookRule
 from agtmux.agents.install.sheet import HookSettings
+from agtmux.agents.mcp.sheet import McpSettings
 from agtmux.agents.screen.replies import AnswerSheet
 from agtmux.agents.screen.rules import ScreenSheet
 from agtmux.agents.screen.typed import TypingSheet
@@ -32,6 +33,7 @@ class AgentSheet(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     session_files: SessionFiles | None = None
     hooks: HookSettings | None = None
     hook: list[HookRule] = []
+    mcp: McpSettings | None = None
     screen: ScreenSheet = ScreenSheet()
     answers: AnswerSheet = AnswerSheet()
     typing: TypingSheet = TypingSheet()

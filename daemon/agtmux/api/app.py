@@ -11,13 +11,14 @@ import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import BaseRoute, Route, Router
+from starlette.routing import BaseRoute, Route, Router, WebSocketRoute
 from starlette.types import Receive, Scope, Send
 
 from agtmux import __version__
 from agtmux.actions.output import preview
 from agtmux.api.actions import ACTIONS, action_json, answer_json, read_query
 from agtmux.api.protocol import PEER
+from agtmux.api.socket import BridgeSocket
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.events import Event
 from agtmux.domain.panes import HOST, Target, TargetKind
@@ -67,20 +68,30 @@ class HooksAsked(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     search_path: str = ""
 
 
+class McpAsked(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    action: Literal["register", "unregister", "status"]
+    agents: list[str] = []
+    target: str = HOST
+    search_path: str = ""
+    # Not somebody's word but what comes with starting agtmux, which settings may forbid.
+    automatic: bool = False
+
+
 def build_app(service: Service) -> App:
-    return App(_Api(service))
+    return App(_Api(service), BridgeSocket(service))
 
 
 class App:
     """The routes, and the one place where what went wrong becomes an answer."""
 
-    def __init__(self, api: _Api) -> None:
+    def __init__(self, api: _Api, bridge_socket: BridgeSocket) -> None:
         self._api = api
         self._router = Router(
             [
                 Route("/v1/events", _Endpoint(api.events), methods=["POST"]),
                 Route("/v1/decisions/wait", _Endpoint(api.wait_for_decision), methods=["POST"]),
                 Route("/v1/hooks", _Endpoint(api.hooks), methods=["POST"]),
+                Route("/v1/mcp", _Endpoint(api.mcp), methods=["POST"]),
                 Route("/v1/actions", _Endpoint(api.actions), methods=["GET"]),
                 *(
                     Route(f"/v1/actions/{name}", _Endpoint(partial(api.act, name)), methods=["POST"])
@@ -99,6 +110,7 @@ class App:
                 Route("/v1/doctor", _Endpoint(api.doctor), methods=["GET"]),
                 Route("/v1/explain", _Endpoint(api.explain), methods=["GET"]),
                 Route("/v1/watch", _Endpoint(api.watch), methods=["GET"]),
+                WebSocketRoute("/v1/ws", bridge_socket),
             ],
             # A path with a slash too many is not found, like any other.
             redirect_slashes=False,
@@ -181,6 +193,13 @@ class _Api:
     async def hooks(self, request: Request) -> Response:
         asked = _decoded(await _body(request), HooksAsked)
         items = await self._service.hooks.change(asked.action, asked.agents, asked.target, asked.search_path)
+        return _json(self._envelope({"action": asked.action, "target": asked.target, "items": items}))
+
+    async def mcp(self, request: Request) -> Response:
+        asked = _decoded(await _body(request), McpAsked)
+        items = await self._service.registrar.change(
+            asked.action, asked.agents, asked.target, asked.search_path, automatic=asked.automatic
+        )
         return _json(self._envelope({"action": asked.action, "target": asked.target, "items": items}))
 
     async def doctor(self, request: Request) -> Response:

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.http11 import Request
 
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.probe.peer import peer_pid
@@ -33,6 +35,7 @@ class Protocol(HttpToolsProtocol):
         self._refused = False
         self._head_bytes = 0
         self._timer: asyncio.TimerHandle | None = None
+        self._is_upgraded = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -47,7 +50,7 @@ class Protocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        if self.transport.is_closing():
+        if self._is_upgraded or self.transport.is_closing():
             return
         if self._in_head:
             self._head_bytes += len(data)
@@ -59,6 +62,13 @@ class Protocol(HttpToolsProtocol):
         # A request that came whole, as ours do, needs no timer.
         if self._timer is None and (self._in_request or not self._is_answering()):
             self._set_timer()
+
+    def handle_websocket_upgrade(self) -> None:
+        # From now on the connection is another protocol's, and lasts.
+        self._is_upgraded = True
+        self._in_request = False
+        self._cancel_timer()
+        super().handle_websocket_upgrade()
 
     def on_message_begin(self) -> None:
         self._in_head = self._in_request = True
@@ -128,3 +138,14 @@ class Protocol(HttpToolsProtocol):
         head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n" % len(content)
         self.transport.write(STATUS_LINE[error.http_status] + head + content)
         self.transport.close()
+
+
+class WebSocketProtocol(WebSocketsSansIOProtocol):
+    """One connection that has become a WebSocket; who is at its end is known as for any other."""
+
+    def handle_connect(self, event: Request) -> None:
+        super().handle_connect(event)
+        if hasattr(self, "scope"):
+            # Before the application's task, which was made just now, has its turn.
+            scope: dict[str, Any] = self.scope  # type: ignore[assignment]
+            scope[PEER] = lambda: peer_pid(self.transport.get_extra_info("socket"))

@@ -16,7 +16,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from agtmux import paths
-from agtmux.api.protocol import Protocol
+from agtmux.api.protocol import Protocol, WebSocketProtocol
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 
 _BACKLOG = 512
@@ -99,7 +99,10 @@ class HttpServer:
         config = uvicorn.Config(
             app,
             http=functools.partial(Protocol, on_refused=on_refused),  # type: ignore[arg-type]
-            ws="websockets-sansio",
+            ws=WebSocketProtocol,
+            # The kernel says when the other end of a Unix socket is gone; nobody need be woken to ask.
+            ws_ping_interval=None,
+            ws_per_message_deflate=False,
             lifespan="off",
             log_config=None,
             access_log=False,

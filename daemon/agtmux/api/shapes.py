@@ -159,6 +159,25 @@ class HooksAnswer(Answer, frozen=True, kw_only=True):
     items: list[HookItem]
 
 
+class McpItem(msgspec.Struct, frozen=True):
+    """What stands under the bridge's name in one agent's settings; with an error there is nothing else."""
+
+    agent: str
+    error: Failure | None
+    path: str | UnsetType = UNSET
+    entry: Literal["registered", "absent", "outdated", "abandoned", "other_instance", "foreign"] | UnsetType = UNSET
+    changed: bool | UnsetType = UNSET
+    socket: str | UnsetType | None = UNSET
+    warnings: list[str] | UnsetType = UNSET
+    backup: str | UnsetType | None = UNSET
+
+
+class McpAnswer(Answer, frozen=True, kw_only=True):
+    action: Literal["register", "unregister", "status"]
+    target: str
+    items: list[McpItem]
+
+
 # Events and decisions
 
 

@@ -85,6 +85,12 @@ COMMANDS: Final[dict[str, Command]] = {
         "agtmux hooks install",
         ("install", "uninstall", "status", "--agent", "--target", *_COMMON),
     ),
+    "mcp": Command(
+        "agtmux.cli.mcp",
+        "let agents see each other, through the bridge in their settings, and take that back",
+        "agtmux mcp status",
+        ("register", "unregister", "status", "serve", "--agent", "--target", "--socket", *_COMMON),
+    ),
     "explain": Command(
         "agtmux.cli.explain",
         "say why a pane is shown the way it is",

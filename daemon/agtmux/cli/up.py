@@ -28,6 +28,9 @@ def run(options: Namespace) -> int:
 
         start(client)
         listing = _until_lively(client)
+    from agtmux.cli.mcp import register_at_start
+
+    register_at_start(client)
     if options.headless:
         return 0
     if _has_tray():

@@ -9,13 +9,16 @@ from agtmux import __version__, paths
 from agtmux.agents.install.backups import Backups
 from agtmux.agents.install.desk import HookDesk
 from agtmux.agents.install.files import LocalFiles
+from agtmux.agents.mcp.desk import McpDesk
+from agtmux.agents.mcp.plan import PROGRAM, Bridge
 from agtmux.agents.registry import AGENTS_FOLDER, Registry
-from agtmux.doctor.facts import AgentHooks, Facts, NoDaemon, TmuxProgram, WatchedTarget
-from agtmux.doctor.here import agent_versions, installed_versions, look_here, read_hooks
+from agtmux.doctor.facts import AgentBridge, AgentHooks, Facts, NoDaemon, TmuxProgram, WatchedTarget
+from agtmux.doctor.here import agent_versions, installed_versions, look_here, read_bridges, read_hooks
 from agtmux.domain.errors import AgtmuxError
 from agtmux.domain.panes import HOST, TargetKind
 from agtmux.domain.states import Health
 from agtmux.probe import tmux
+from agtmux.probe.peer import is_answered
 
 _LIMIT = 2.0
 
@@ -35,6 +38,7 @@ def look_alone(daemon: NoDaemon, target: str | None) -> Facts:
         target,
         targets=_host(here.tmux),
         hooks=_hooks(registry, installed, state_directory),
+        bridges=_bridges(registry, installed, state_directory),
         agents=agent_versions({}, installed, registry),
     )
 
@@ -56,6 +60,18 @@ def _hooks(registry: Registry, installed: dict[str, str], state_directory: Path)
         return read_hooks(desk.status([], installed))
     except AgtmuxError as error:
         return (AgentHooks(None, error=error.message),)
+
+
+def _bridges(registry: Registry, installed: dict[str, str], state_directory: Path) -> tuple[AgentBridge, ...]:
+    command = paths.beside(PROGRAM)
+    if command is None:
+        return ()
+    try:
+        bridge = Bridge(command, paths.socket_path(), is_answered)
+        desk = McpDesk(registry, LocalFiles(), Backups(state_directory / "backups" / "mcp"), bridge)
+        return read_bridges(desk.status([], installed))
+    except AgtmuxError as error:
+        return (AgentBridge(None, error=error.message),)
 
 
 def _host(program: TmuxProgram) -> tuple[WatchedTarget, ...]:

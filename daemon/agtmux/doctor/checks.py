@@ -16,6 +16,7 @@ from agtmux.doctor.check_agtmux import (
     check_state,
     check_version,
 )
+from agtmux.doctor.check_bridge import check_bridge
 from agtmux.doctor.check_hooks import check_agents_hooks, check_events, check_hook_program, check_spool
 from agtmux.doctor.check_tmux import check_other_servers, check_targets, check_tmux
 from agtmux.doctor.facts import Facts
@@ -23,7 +24,7 @@ from agtmux.doctor.findings import Finding, report
 
 Check = Callable[[Facts], Iterator[Finding]]
 
-# A group that comes to be, as the bridge's will, is one more row.
+# A group that comes to be is one more row.
 CHECKS: Final[dict[str, tuple[Check, ...]]] = {
     "agtmux": (
         check_daemon,
@@ -37,6 +38,7 @@ CHECKS: Final[dict[str, tuple[Check, ...]]] = {
     ),
     "tmux": (check_tmux, check_targets, check_other_servers),
     "hooks": (check_hook_program, check_agents_hooks, check_events, check_spool),
+    "bridge": (check_bridge,),
     "agents": (check_agent_files, check_versions, check_unknown_panes),
 }
 

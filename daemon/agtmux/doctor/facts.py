@@ -148,6 +148,21 @@ class AgentHooks:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentBridge:
+    """What stands under the bridge's name in an agent's settings."""
+
+    # None where not even that can be told.
+    agent: str | None
+    path: str = ""
+    # As `agtmux mcp status` tells it.
+    entry: str = ""
+    # Whose it is.
+    socket: str | None = None
+    # Why it cannot be told.
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AgentVersion:
     """One version of an agent, None if it cannot be told."""
 
@@ -180,6 +195,9 @@ class Facts:
     targets: tuple[WatchedTarget, ...] = ()
     other_servers: tuple[OtherServer, ...] = ()
     hooks: tuple[AgentHooks, ...] = ()
+    bridges: tuple[AgentBridge, ...] = ()
+    # Whether settings let agents be told of the bridge without being asked.
+    wants_bridge: bool = True
     agents: tuple[AgentVersion, ...] = ()
     unknown_panes: tuple[UnknownPane, ...] = ()
     # Panes of watched tmux servers with an agent in them, by target.

@@ -22,7 +22,16 @@ from agtmux import paths
 from agtmux.agents.registry import AGENTS_FOLDER, Registry
 from agtmux.agents.sheet import read_sheet
 from agtmux.config import load_config
-from agtmux.doctor.facts import AgentHooks, AgentVersion, Here, HookProgram, OtherServer, Place, TmuxProgram
+from agtmux.doctor.facts import (
+    AgentBridge,
+    AgentHooks,
+    AgentVersion,
+    Here,
+    HookProgram,
+    OtherServer,
+    Place,
+    TmuxProgram,
+)
 from agtmux.domain.errors import AgtmuxError
 from agtmux.logs import LOG_FILE
 from agtmux.probe import tmux
@@ -101,6 +110,16 @@ def read_hooks(items: Iterable[dict[str, Any]]) -> tuple[AgentHooks, ...]:
             lacking=item["lacking"],
             left_out=item["left_out"],
         )
+        for item in items
+    )
+
+
+def read_bridges(items: Iterable[dict[str, Any]]) -> tuple[AgentBridge, ...]:
+    """What a status of the bridge tells, see `agents.mcp.desk`."""
+    return tuple(
+        AgentBridge(item["agent"], error=item["error"]["message"])
+        if item["error"]
+        else AgentBridge(item["agent"], item["path"], str(item["entry"]), item["socket"])
         for item in items
     )
 

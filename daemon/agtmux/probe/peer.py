@@ -6,8 +6,23 @@ import socket
 import struct
 import sys
 
+_TIME_LIMIT = 1.0
 # <sys/un.h> of macOS.
 _SOL_LOCAL, _LOCAL_PEERPID = 0, 2
+
+
+def is_answered(path: str) -> bool:
+    """Whether anybody listens on a socket, also one who is busy."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as caller:
+        caller.settimeout(_TIME_LIMIT)
+        try:
+            caller.connect(path)
+        except socket.timeout:
+            return True
+        except (OSError, ValueError):
+            # Not there, not a socket, or a path that no socket can have.
+            return False
+    return True
 
 
 def peer_pid(connection: socket.socket) -> int | None:

@@ -83,10 +83,11 @@ class Family:
         return [process for process in order if process.pid in front][:_MOST_PROCESSES]
 
 
-def lineage(pid: int) -> list[int] | None:
+def lineage(pid: int, on_terminal: bool = False) -> list[int] | None:
     """The process and those that it was started by, as far up as they surely belong to one terminal; None if not known.
 
-    What has no terminal and was there before is a service: whose terminal it was started from says nothing.
+    What has no terminal and was there before is a service: whose terminal it was
+    started from says nothing. With `on_terminal` nothing that has none is gone by, however young it is.
     """
     process = read_one(pid)
     if process is None:
@@ -94,7 +95,7 @@ def lineage(pid: int) -> list[int] | None:
     found: list[int] = []
     began = process.started
     while process is not None and len(found) < _MOST_PROCESSES:
-        if process.tty in _NO_TERMINAL and process.started < began - _WITH_IT:
+        if process.tty in _NO_TERMINAL and (on_terminal or process.started < began - _WITH_IT):
             break
         found.append(process.pid)
         process = read_one(process.ppid)

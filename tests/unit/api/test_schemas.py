@@ -11,9 +11,11 @@ from jsonschema import Draft202012Validator
 from starlette.routing import Route
 
 from agtmux.agents.install.plan import Report
+from agtmux.agents.mcp.plan import Entry
+from agtmux.agents.mcp.plan import Report as McpReport
 from agtmux.api.app import build_app
 from agtmux.api.schemas import DOCUMENTS, ROUTES, document
-from agtmux.api.shapes import FindingItem, HookItem
+from agtmux.api.shapes import FindingItem, HookItem, McpItem
 from agtmux.doctor.findings import Finding
 from agtmux.service import Service
 from support.schemas import check, check_answer, check_output, fits
@@ -109,6 +111,9 @@ def test_every_route_has_its_documents():
 def test_items_have_the_fields_of_what_they_tell_of():
     reported = {field.name for field in dataclasses.fields(Report)} | {"changed", "error"}
     assert set(HookItem.__struct_fields__) == reported
+    assert set(McpItem.__struct_fields__) == {field.name for field in dataclasses.fields(McpReport)} | {"error"}
+    entry = json.loads(document("mcp"))["$defs"]["McpItem"]["properties"]["entry"]
+    assert set(entry["enum"]) == {each.value for each in Entry}
     assert set(FindingItem.__struct_fields__) == {field.name for field in dataclasses.fields(Finding)} | {"group"}
 
 

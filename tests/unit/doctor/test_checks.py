@@ -10,6 +10,7 @@ import pytest
 
 from agtmux.doctor.checks import CHECKS, examine
 from agtmux.doctor.facts import (
+    AgentBridge,
     AgentHooks,
     AgentVersion,
     Daemon,
@@ -82,6 +83,10 @@ def target(**changes: object) -> Facts:
     return replace(WELL, targets=(replace(VM, **changes),))  # type: ignore[arg-type]
 
 
+def bridge(entry: str) -> Facts:
+    return replace(WELL, bridges=(AgentBridge("a", "/a.json", entry, "/s/x"),))
+
+
 CASES: list[tuple[str, Facts, dict[str, str]]] = [
     ("all is well", WELL, {}),
     ("no room", here(free_bytes=19 * MB), {"disk_space": "problem"}),
@@ -117,6 +122,23 @@ CASES: list[tuple[str, Facts, dict[str, str]]] = [
     ("a clock that is a little off", target(clock_ahead=-1.9), {}),
     ("a clock that is off", target(clock_ahead=-2.1), {"clock_differs": "note"}),
     ("hooks that are not heard", target(warning="hooks there are not heard: x"), {"hooks_unheard": "warning"}),
+    ("a bridge", bridge("registered"), {}),
+    ("no bridge", bridge("absent"), {"bridge_absent": "note"}),
+    ("no bridge, as it is set", replace(bridge("absent"), wants_bridge=False), {}),
+    ("an old bridge", bridge("outdated"), {"bridge_outdated": "warning"}),
+    ("a bridge to nowhere", bridge("abandoned"), {"bridge_abandoned": "warning"}),
+    ("a bridge elsewhere", bridge("other_instance"), {"bridge_elsewhere": "note"}),
+    ("a namesake", bridge("foreign"), {"bridge_foreign": "warning"}),
+    (
+        "settings no bridge is read from",
+        replace(WELL, bridges=(AgentBridge("a", error="x"),)),
+        {"bridge_unreadable": "problem"},
+    ),
+    (
+        "a bridge without a daemon",
+        replace(bridge("registered"), daemon=NoDaemon(), agent_panes={}),
+        {"daemon_not_running": "problem", "bridge_left": "warning"},
+    ),
     ("nobody", replace(WELL, agent_panes={}), {"agents_none": "note"}),
     (
         "a server elsewhere",
@@ -201,5 +223,5 @@ def test_the_report_counts_and_keeps_the_order_of_the_table() -> None:
     assert report["generated_at"] == "2027-01-01T00:00:00Z"
     assert report["summary"]["problem"] == 1 and set(report["summary"]) == {level.value for level in Level}
     assert list(dict.fromkeys(item["group"] for item in report["items"])) == [
-        group for group in CHECKS if group != "agents"
+        group for group in CHECKS if group not in ("agents", "bridge")
     ]

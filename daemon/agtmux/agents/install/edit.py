@@ -15,7 +15,7 @@ from typing import Final
 
 from agtmux.agents.install.jsonc import JsoncError, Kind, Node, parse
 from agtmux.agents.install.sheet import HookSettings
-from agtmux.agents.install.splice import append, document, made_for, remove, starts_with_space
+from agtmux.agents.install.splice import Trail, append, document, starts_with_space, take_out
 
 _MOST_ENTRIES: Final = 100
 
@@ -49,10 +49,6 @@ class Found:
     surplus: tuple[str, ...] = ()
 
 
-# Down to one of our entries: containers, each with the index of the element that leads on.
-Trail = tuple[tuple[Node, int], ...]
-
-
 @dataclass(frozen=True, slots=True)
 class _Entry:
     event: str
@@ -70,7 +66,7 @@ def install(text: str | None, wiring: Wiring) -> str:
     if text is None:
         return _new_file(wiring)
     while surplus := _sorted(text, wiring)[1]:
-        text = _without(text, surplus[-1].trail)
+        text = take_out(text, surplus[-1].trail)
     for entry in reversed(_ours(text, wiring)):
         if entry.command.value != wiring.command(entry.event):
             text = _brought_up_to_date(text, entry, wiring)
@@ -82,7 +78,7 @@ def uninstall(text: str, wiring: Wiring) -> str | None:
     """The text without our entries and without the containers made for them; None if the file was made for them."""
     may_be_ours = _looks_made(text, wiring)
     while entries := _ours(text, wiring):
-        text = _without(text, entries[-1].trail)
+        text = take_out(text, entries[-1].trail)
     left = "".join(text.split())
     return None if may_be_ours and left == "".join(json.dumps(wiring.settings.members).split()) else text
 
@@ -221,19 +217,6 @@ def _sorted(text: str, wiring: Wiring) -> tuple[dict[str, _Entry], list[_Entry]]
         else:
             surplus.append(entry)
     return wanted, surplus
-
-
-def _without(text: str, trail: Trail) -> str:
-    """Take out what the trail leads to, and the containers above that were made for it and would be left empty."""
-    *above, (container, index) = trail
-    while above and len(container.elements) == 1 and made_for(text, container):
-        parent, at = above.pop()
-        key = parent.elements[at].key
-        if key is not None and len(parent.all(key)) > 1:
-            # Gone, it would bring to light what it hides.
-            break
-        container, index = parent, at
-    return remove(text, container, index)
 
 
 def _looks_made(text: str, wiring: Wiring) -> bool:

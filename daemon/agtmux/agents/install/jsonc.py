@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from typing import Any, Final
 
 _DEPTH_LIMIT: Final = 200
 _BYTE_ORDER_MARK: Final = "\ufeff"
@@ -90,6 +90,19 @@ def parse(text: str) -> Node:
     if (at := reader.gap(at)) < len(text):
         raise JsoncError("nothing more was expected", text, at)
     return root
+
+
+def as_python(node: Node) -> Any:
+    """What an agent reads: of members of one name the last."""
+    match node.kind:
+        case Kind.OBJECT:
+            return {element.key: as_python(element.node) for element in node.elements}
+        case Kind.ARRAY:
+            return [as_python(element.node) for element in node.elements]
+        case Kind.STRING:
+            return node.value
+        case Kind.PLAIN:
+            return json.loads(node.value)
 
 
 def comments(text: str, start: int, end: int) -> Iterator[Comment]:

@@ -14,6 +14,7 @@ from agtmux.agents.install.backups import Backups
 from agtmux.agents.install.edit import Found, Wiring, install, lacks, status, switched_off, uninstall
 from agtmux.agents.install.files import Files
 from agtmux.agents.install.jsonc import JsoncError
+from agtmux.agents.install.reading import link_note, not_understood, text_of
 from agtmux.agents.install.sheet import HookSettings
 from agtmux.agents.sheet import AgentSheet
 from agtmux.domain.errors import AgtmuxError, ErrorCode
@@ -65,12 +66,12 @@ def install_hooks(
     """
     settings, path = _settings(sheet), _path(sheet, files)
     state = files.read(path)
-    text = _text(path, state)
+    text = text_of(path, state)
     try:
         wiring = _wiring(sheet.agent_type, settings, hook_command, text, version)
         before, new = status(text, wiring), install(text, wiring)
     except JsoncError as error:
-        raise _not_understood(path, text, error) from None
+        raise not_understood(path, text, error) from None
     backup = None
     if new != text:
         if state is not None:
@@ -103,12 +104,12 @@ def hooks_status(sheet: AgentSheet, files: Files, hook_command: str, *, version:
     """What of ours is there, what is missing, and what runs another command than `hook_command`."""
     settings, path = _settings(sheet), _path(sheet, files)
     state = files.read(path)
-    text = _text(path, state)
+    text = text_of(path, state)
     try:
         wiring = _wiring(sheet.agent_type, settings, hook_command, text, version)
         found = status(text, wiring)
     except JsoncError as error:
-        raise _not_understood(path, text, error) from None
+        raise not_understood(path, text, error) from None
     return Report(
         agent=sheet.agent_type,
         path=path,
@@ -127,14 +128,14 @@ def hooks_status(sheet: AgentSheet, files: Files, hook_command: str, *, version:
 def _uninstall(sheet: AgentSheet, files: Files, backups: Backups, path: str, folders: list[str]) -> Report:
     wiring = Wiring(sheet.agent_type, _settings(sheet), (), "")
     state = files.read(path)
-    text = _text(path, state)
+    text = text_of(path, state)
     if state is None or text is None:
         backups.forget(sheet.agent_type, path)
         return Report(sheet.agent_type, path)
     try:
         removed, new = status(text, wiring).surplus, uninstall(text, wiring)
     except JsoncError as error:
-        raise _not_understood(path, text, error) from None
+        raise not_understood(path, text, error) from None
     backup = None
     if new != text:
         backup = str(backups.keep(sheet.agent_type, path, state.data))
@@ -143,7 +144,7 @@ def _uninstall(sheet: AgentSheet, files: Files, backups: Backups, path: str, fol
         else:
             files.replace(path, new.encode(), state.data)
     backups.forget(sheet.agent_type, path)
-    warnings = _link(path, state) if removed else []
+    warnings = link_note(path, state) if removed else []
     return Report(sheet.agent_type, path, removed=removed, warnings=tuple(warnings), backup=backup)
 
 
@@ -181,39 +182,11 @@ def _checked(hook_command: str) -> str:
     return hook_command
 
 
-def _text(path: str, state: FileState | None) -> str | None:
-    if state is None:
-        return None
-    try:
-        return state.data.decode()
-    except UnicodeDecodeError as error:
-        line = state.data.count(b"\n", 0, error.start) + 1
-        column = error.start - state.data.rfind(b"\n", 0, error.start)
-        raise _refusal(path, "it is not UTF-8", line, column) from None
-
-
-def _not_understood(path: str, text: str | None, error: JsoncError) -> AgtmuxError:
-    if text is not None and not text.strip("\ufeff \t\r\n"):
-        return AgtmuxError(
-            ErrorCode.CONFIG, f"{path} is empty; write {{}} into it or remove it, and try again", {"path": path}
-        )
-    return _refusal(path, error.problem, error.line, error.column)
-
-
-def _refusal(path: str, problem: str, line: int, column: int) -> AgtmuxError:
-    return AgtmuxError(
-        ErrorCode.CONFIG,
-        f"{path} cannot be read as settings: {problem} (line {line}, column {column}); it was left as it is, "
-        "so mend it and try again",
-        {"path": path, "line": line, "column": column},
-    )
-
-
 def _warnings(
     sheet: AgentSheet, path: str, state: FileState | None, text: str | None, wiring: Wiring, version: str | None
 ) -> list[str]:
     settings = wiring.settings
-    warnings = _link(path, state)
+    warnings = link_note(path, state)
     left_out = _left_out(wiring)
     if left_out and not version:
         none = "" if version is not None else f" (no {sheet.name} was found, on the PATH or in a watched pane)"
@@ -228,10 +201,6 @@ def _warnings(
     for name in lacks(text, wiring):
         warnings.append(f'{path} does not say "{name}": {settings.members[name]}, without which it may be ignored.')
     return warnings
-
-
-def _link(path: str, state: FileState | None) -> list[str]:
-    return [f"{path} is a symbolic link; the file is {state.target}."] if state and state.target else []
 
 
 def _surplus(found: Found) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -86,18 +86,11 @@ class HookSettings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     @property
     def variables(self) -> list[str]:
         """What decides where the file is."""
-        return [name for path in self.paths for name in _VARIABLE.findall(path)]
+        return variables_in(self.paths)
 
     def path(self, environ: Mapping[str, str]) -> str:
         """The agent's file, for who has this environment."""
-        for path in self.paths:
-            path = re.sub(r"\A~(?=/)", "$HOME", path)
-            if all(environ.get(name) for name in _VARIABLE.findall(path)):
-                path = _VARIABLE.sub(lambda name: environ[name[1]], path)
-                if not path.startswith("/"):
-                    raise AgtmuxError(ErrorCode.CONFIG, f"{path} is not an absolute path; set its variable to one")
-                return path
-        raise AgtmuxError(ErrorCode.CONFIG, "HOME is not set, so there is no telling where settings are")
+        return settings_path(self.paths, environ)
 
     def known_to(self, version: str | None) -> list[str]:
         """The events that this version understands. Of a version that is not known, the least is expected."""
@@ -121,6 +114,22 @@ class HookSettings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
             return None
         is_old = version is not None and not (_reaches(version, wait.since) and _reaches(version, answers.since))
         return None if is_old else answers
+
+
+def variables_in(paths: Sequence[str]) -> list[str]:
+    return [name for path in paths for name in _VARIABLE.findall(path)]
+
+
+def settings_path(paths: Sequence[str], environ: Mapping[str, str]) -> str:
+    """The first of the paths of which all variables are set. `~` is the home folder."""
+    for path in paths:
+        path = re.sub(r"\A~(?=/)", "$HOME", path)
+        if all(environ.get(name) for name in _VARIABLE.findall(path)):
+            path = _VARIABLE.sub(lambda name: environ[name[1]], path)
+            if not path.startswith("/"):
+                raise AgtmuxError(ErrorCode.CONFIG, f"{path} is not an absolute path; set its variable to one")
+            return path
+    raise AgtmuxError(ErrorCode.CONFIG, "HOME is not set, so there is no telling where settings are")
 
 
 def _place(entry: Mapping[str, Any]) -> CommandPlace | None:

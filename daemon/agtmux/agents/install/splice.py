@@ -18,6 +18,8 @@ _SPACE: Final = " \t\r\n"
 
 # An element to put in: its name, or None in a list, and its value.
 Item = tuple[str | None, Any]
+# Down to an element: containers, each with the index of the element that leads on.
+Trail = tuple[tuple[Node, int], ...]
 
 
 def append(text: str, root: Node, container: Node, items: Sequence[Item]) -> str:
@@ -61,6 +63,19 @@ def remove(text: str, container: Node, index: int) -> str:
         start = element.start
     comma = before.comma if before and element.comma is None else element.comma
     return _cut(text, (start, element.end), *([] if comma is None else [(comma, comma + 1)]))
+
+
+def take_out(text: str, trail: Trail) -> str:
+    """Take out what the trail leads to, and the containers above that were made for it and would be left empty."""
+    *above, (container, index) = trail
+    while above and len(container.elements) == 1 and made_for(text, container):
+        parent, at = above.pop()
+        key = parent.elements[at].key
+        if key is not None and len(parent.all(key)) > 1:
+            # Gone, it would bring to light what it hides.
+            break
+        container, index = parent, at
+    return remove(text, container, index)
 
 
 def made_for(text: str, container: Node) -> bool:

@@ -1,0 +1,303 @@
+"""The bridge as an agent has it: `agtmux-mcp` on standard input and output, a real daemon, real clients."""
+
+import asyncio
+import json
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client, StdioServerParameters
+
+from support.home import COMMANDS, Home, wait_until
+
+BRIDGE = str(COMMANDS / "agtmux-mcp")
+GREETING = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "0"}}
+
+
+def parameters(home: Home, **env: str) -> StdioServerParameters:
+    return StdioServerParameters(command=BRIDGE, args=["--socket", str(home.socket)], env=home.env | env)
+
+
+class Bridge:
+    """The process, spoken to line by line, as agents of before 2026 do."""
+
+    def __init__(self, home: Home, *words: str) -> None:
+        command = [BRIDGE, *(words or ("--socket", str(home.socket)))]
+        self.process = home.spawn(*command, stdin=subprocess.PIPE)
+        self._next = 0
+
+    def ask(self, method: str, **params: Any) -> Any:
+        self.send(method, **params)
+        return self.read()
+
+    def send(self, method: str, **params: Any) -> None:
+        self._next += 1
+        self.write({"jsonrpc": "2.0", "id": self._next, "method": method, "params": params})
+
+    def write(self, message: Any) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(message) + "\n")
+        self.process.stdin.flush()
+
+    def read(self) -> Any:
+        assert self.process.stdout is not None
+        return json.loads(self.process.stdout.readline())
+
+    def greet(self) -> Any:
+        answer = self.ask("initialize", **GREETING)
+        self.write({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        return answer
+
+    def call(self, tool: str, **arguments: Any) -> Any:
+        return self.ask("tools/call", name=tool, arguments=arguments)["result"]
+
+    def end(self) -> int:
+        self.process.communicate(timeout=10)
+        return self.process.returncode
+
+
+def watched(home: Home, agent: str = "claude") -> str:
+    pane = home.pane(agent)
+    wait_until(lambda: home.panes().get(pane, {}).get("agent_type") == agent, "the pane")
+    return pane
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_client_lists_agents_and_looks_at_one(home: Home, mode: Any) -> None:
+    """gwt FR-001, FR-002, FR-007, FR-008."""
+    home.start()
+    first, second = watched(home, "claude"), watched(home, "codex")
+    async with Client(parameters(home), mode=mode) as client:
+        tools = (await client.list_tools()).tools
+        assert [tool.name for tool in tools] == ["list_agents", "get_agent"]
+        listed = await client.call_tool("list_agents", {})
+        assert not listed.is_error and listed.structured_content is not None
+        agents = {agent["ref"]: agent for agent in listed.structured_content["agents"]}
+        assert {ref.rpartition("/")[2] for ref in agents} == {first, second}
+        assert {agent["agent_type"] for agent in agents.values()} == {"claude", "codex"}
+        # This test is in no pane.
+        assert listed.structured_content["you"] is None and "pane" in listed.structured_content["you_unknown"]
+        for name in (
+            next(iter(agents)),
+            agents[next(iter(agents))]["runtime_id"],
+            next(iter(agents)).rpartition("/")[2],
+        ):
+            found = await client.call_tool("get_agent", {"agent": name})
+            assert found.structured_content is not None
+            assert found.structured_content["agent"] == agents[next(iter(agents))]
+        only = await client.call_tool("list_agents", {"agent_type": "codex"})
+        assert only.structured_content is not None
+        assert [agent["agent_type"] for agent in only.structured_content["agents"]] == ["codex"]
+
+
+async def test_what_cannot_be_done_says_what_can(home: Home) -> None:
+    home.start()
+    plain = home.pane(None)
+    wait_until(lambda: plain in home.panes(), "the pane")
+    async with Client(parameters(home)) as client:
+        for tool, arguments, code, hint in (
+            ("get_agent", {"agent": "nobody"}, "E_", "list_agents"),
+            ("get_agent", {"agent": "pane:host/work/@9/%99"}, "E_REF_NOT_FOUND", "list_agents"),
+            ("get_agent", {"agent": "f" * 64}, "E_RUNTIME_STALE", "list_agents"),
+            ("get_agent", {"agent": plain}, "E_REF_NOT_FOUND", "list_agents"),
+            ("get_agent", {"agent": "you"}, "E_NOT_FOUND", "does not run in a pane"),
+            ("get_agent", {"agent": 3}, "E_USAGE", "get_agent"),
+            ("get_agent", {"agent": "%1", "from": "me"}, "E_USAGE", "from"),
+            ("list_agents", {"state": "busy"}, "E_USAGE", "waiting_approval"),
+            ("list_agents", {"target": "vm9"}, "E_TARGET_NOT_FOUND", "host"),
+            ("send_keys", {}, "E_USAGE", "list_agents"),
+        ):
+            refused = await client.call_tool(tool, arguments)
+            text = refused.content[0].text  # type: ignore[union-attr]
+            assert refused.is_error and text.startswith(code) and hint in text, (tool, arguments, text)
+
+
+# Asks through a bridge of its own, from within a pane, and leaves what it heard in a file.
+ASK = """
+import json, subprocess, sys, time
+bridge = subprocess.Popen({command!r}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+def ask(number, method, params):
+    bridge.stdin.write(json.dumps({{"jsonrpc": "2.0", "id": number, "method": method, "params": params}}) + "\\n")
+    bridge.stdin.flush()
+    return json.loads(bridge.stdout.readline())
+ask(1, "initialize", {greeting!r})
+number = 1
+while True:
+    number += 1
+    heard = ask(number, "tools/call", {{"name": "list_agents", "arguments": {{}}}})
+    with open({path!r} + ".new", "w") as file:
+        json.dump(heard["result"]["structuredContent"], file)
+    __import__("os").replace({path!r} + ".new", {path!r})
+    time.sleep(0.1)
+"""
+
+
+def asking(home: Home, name: str, prefix: str = "") -> tuple[Path, str]:
+    path, script = home.folder / f"{name}.json", home.folder / f"{name}.py"
+    command = [BRIDGE, "--socket", str(home.socket)]
+    script.write_text(ASK.format(command=command, greeting=GREETING, path=str(path)))
+    return path, f"{prefix}{shlex.quote(sys.executable)} {shlex.quote(str(script))}"
+
+
+def heard(path: Path) -> Any:
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def test_a_caller_is_told_who_it_is_by_its_process_and_not_by_its_word(home: Home) -> None:
+    home.start()
+    other = watched(home, "codex")
+    # It claims to be in the other pane, in every way in which a process may say so.
+    lie = f"env TMUX_PANE={shlex.quote(other)} AGTMUX_PANE={shlex.quote(other)} "
+    path, command = asking(home, "liar", lie)
+    pane = home.pane("claude", command)
+    wait_until(lambda: (heard(path).get("you") or {}).get("agent_type") == "claude", "who it is")
+    told = heard(path)
+    assert told["you"]["ref"].endswith(f"/{pane}") and told["you_unknown"] is None
+    assert [agent["ref"] for agent in told["agents"] if agent["is_you"]] == [told["you"]["ref"]]
+    assert told["you"]["runtime_id"] == home.panes()[pane]["runtime_id"]
+
+
+def test_who_left_its_pane_is_nobody_rather_than_somebody(home: Home) -> None:
+    home.start()
+    path, command = asking(home, "stray")
+    # A session and a parent of its own, as a service that an agent once started.
+    pane = home.pane("claude", f"sh -c 'setsid -f {command} & exec sleep 3600'")
+    wait_until(lambda: "agents" in heard(path), "an answer")
+    wait_until(lambda: heard(path)["agents"] and not heard(path)["you"], "its place to be known")
+    assert [agent["ref"].rpartition("/")[2] for agent in heard(path)["agents"]] == [pane]
+    assert heard(path)["you_unknown"]
+
+
+def test_a_service_of_several_panes_is_nobody_even_when_it_is_young(home: Home) -> None:
+    """One agent's program serves several panes from one process without a terminal."""
+    home.start()
+    path, command = asking(home, "shared")
+    # Waited for by what is in the pane, so that the way up leads there, and started with it.
+    pane = home.pane("codex", f"setsid -w {command}")
+    wait_until(lambda: any(each["ref"].endswith(f"/{pane}") for each in heard(path).get("agents", [])), "the pane")
+    assert heard(path)["you"] is None and "several panes" in heard(path)["you_unknown"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_daemon_that_comes_back_is_not_noticed(home: Home, number: int) -> None:
+    pane = home.pane()
+    daemon = home.start()
+    bridge = Bridge(home)
+    bridge.greet()
+    wait_until(lambda: bridge.call("list_agents")["structuredContent"]["agents"], "the agent")
+    daemon.send_signal(number)
+    daemon.communicate(timeout=20)
+    # Asked while there is none, answered when there is.
+    bridge.send("tools/call", name="get_agent", arguments={"agent": pane})
+    # Which tools there are is known without one.
+    assert len(bridge.ask("tools/list")["result"]["tools"]) == 2
+    home.start()
+    answer = bridge.read()
+    assert answer["result"]["structuredContent"]["agent"]["ref"].endswith(pane), answer
+    assert not bridge.call("list_agents")["isError"]
+    assert bridge.end() == 0
+
+
+def test_without_a_daemon_a_tool_says_what_to_do(home: Home) -> None:
+    bridge = Bridge(home)
+    assert bridge.greet()["result"]["serverInfo"]["name"] == "agtmux"
+    assert len(bridge.ask("tools/list")["result"]["tools"]) == 2
+    refused = bridge.call("list_agents")
+    assert refused["isError"] and "agtmux up" in refused["content"][0]["text"]
+    # One is started: the same agent, the same bridge.
+    home.start()
+    assert bridge.call("list_agents")["structuredContent"]["agents"] == []
+    assert bridge.end() == 0
+
+
+def test_long_lines_and_wrong_ones_hurt_nobody(home: Home) -> None:
+    home.start()
+    bridge = Bridge(home)
+    bridge.greet()
+    bridge.write("not a message")
+    assert bridge.read()["error"]["code"] == -32700
+    long = bridge.call("get_agent", agent="x" * 2_000_000)
+    assert long["isError"] and "E_USAGE" in long["content"][0]["text"]
+    assert len(long["content"][0]["text"]) < 1_000
+    assert not bridge.call("list_agents")["isError"]
+
+
+def test_what_was_asked_before_the_end_is_answered(home: Home) -> None:
+    home.start()
+    lines = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": GREETING},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "list_agents"}},
+    ]
+    text = "\n".join(map(json.dumps, lines)) + "\n"
+    done = home.run("--socket", str(home.socket), command="agtmux-mcp", input=text, stdin=None)
+    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [1, 2], done
+    # The same by its other name, which finds the socket by itself.
+    done = home.run("mcp", "serve", input=text, stdin=None)
+    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [1, 2], done
+
+
+def test_a_socket_that_asks_for_nothing_known_is_refused(home: Home) -> None:
+    home.start()
+    upgrade = {"connection": "upgrade", "upgrade": "websocket", "sec-websocket-version": "13"}
+    answer = home.ask("GET", "/v1/ws", headers=upgrade | {"sec-websocket-key": "YWd0bXV4IG1jcCByZWxheQ=="})
+    assert (answer.status, answer.error["code"]) == (400, "E_USAGE")
+    assert home.ask("GET", "/v1/ws").status == 404
+
+
+def test_a_session_lasts_and_the_daemon_ends_in_time(home: Home) -> None:
+    daemon = home.start()
+    bridge = Bridge(home)
+    bridge.greet()
+    # Longer than a request may take to come.
+    time.sleep(6)
+    assert bridge.process.poll() is None and not bridge.call("list_agents")["isError"]
+    # The same one: a bridge would not let on that it had to connect again.
+    assert len([line for line in home.log_lines() if "/v1/ws" in line["message"]]) == 1
+    began = time.monotonic()
+    home.end(daemon)
+    assert time.monotonic() - began < 3
+
+
+async def test_many_sessions_at_once(home: Home) -> None:
+    home.start()
+    pane = watched(home)
+
+    async def one() -> str:
+        async with Client(parameters(home)) as client:
+            found = await client.call_tool("get_agent", {"agent": pane})
+            assert found.structured_content is not None
+            return str(found.structured_content["pane_id"])
+
+    assert await asyncio.gather(*(one() for _ in range(8))) == [pane] * 8
+
+
+def test_the_library_is_loaded_with_the_first_bridge_and_not_before(home: Home) -> None:
+    daemon = home.start()
+    maps = Path(f"/proc/{daemon.pid}/maps")
+    if not maps.exists():
+        pytest.skip("it takes /proc to see what a process has loaded")
+    assert "pydantic_core" not in maps.read_text()
+    bridge = Bridge(home)
+    bridge.greet()
+    assert "pydantic_core" in maps.read_text()
+    assert "pydantic_core" not in Path(f"/proc/{bridge.process.pid}/maps").read_text()
+
+
+def test_the_process_that_agents_start_imports_next_to_nothing(home: Home) -> None:
+    def loaded(*words: str) -> set[str]:
+        command = [sys.executable, "-X", "importtime", "-m", *words]
+        done = subprocess.run(command, env=home.env, input="", capture_output=True, text=True, timeout=30)
+        assert done.returncode == 0, done.stderr
+        return {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+
+    # `-m` itself needs some, and so does an editable install.
+    own = loaded("agtmux.bridge.main", "--socket", str(home.socket)) - loaded("this")
+    assert "agtmux.bridge.relay" in own
+    dear = {"asyncio", "typing", "socket", "subprocess", "websockets", "mcp", "msgspec", "pathlib", "logging", "ssl"}
+    assert not dear & own

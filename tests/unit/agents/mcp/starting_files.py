@@ -1,0 +1,41 @@
+"""Settings files as users have them before the bridge comes: at least ten for each form."""
+
+JSON = {
+    "empty object": "{}",
+    "empty object, with a line": "{}\n",
+    "space in it": "{ \n }\n",
+    "an empty list of servers": '{"mcpServers": {}}\n',
+    "an empty list of servers, set open": '{\n  "mcpServers": {\n  }\n}\n',
+    "another server": '{\n  "mcpServers": {\n    "files": {\n      "command": "files"\n    }\n  }\n}\n',
+    "another server, on one line": '{"mcpServers":{"files":{"command":"files"}},"theme":"dark"}',
+    "tabs": '{\n\t"theme": "dark",\n\t"mcpServers": {\n\t\t"files": {"command": "x"}\n\t}\n}',
+    "carriage returns": '{\r\n  "theme": "dark",\r\n  "mcpServers": {"files": {"command": "x"}}\r\n}\r\n',
+    "comments": '{\n  // mine\n  "theme": "dark", // dark\n  /* more */\n}\n',
+    "a comment in the servers": '{\n  "mcpServers": {\n    // none yet\n  },\n}\n',
+    "a comma too many": '{"mcpServers": {"files": {"command": "x"},},}\n',
+    "a byte order mark": '\ufeff{"theme": "dark"}\n',
+    "projects": '{"projects": {"/home/me/x": {"mcpServers": {"agtmux": {"command": "mine"}}}}, "numStartups": 7}\n',
+    "a name with another": '{"mcpServers": {"agtmux-old": {"command": "/x/agtmux-mcp", "args": []}}}\n',
+    "two of a name": '{"mcpServers": {"a": {"command": "a"}}, "mcpServers": {"b": {"command": "b"}}}\n',
+    "not in ASCII": '{"name": "Jürgen – 日本", "emoji": "✳\\u2028"}\n',
+}
+
+TOML = {
+    "empty": "",
+    "an empty line": "\n",
+    "one value": 'model = "gpt-5"\n',
+    "one value without an end of line": 'model = "gpt-5"',
+    "many empty lines": 'model = "gpt-5"\n\n\n',
+    "spaces at the end": 'model = "gpt-5"\n   ',
+    "another server": '[mcp_servers.files]\ncommand = "files"\nargs = ["-v"]\n',
+    "servers with a head": '[mcp_servers]\n\n[mcp_servers.files]\ncommand = "files"\n\n[projects."/x"]\na = 1\n',
+    "carriage returns": 'model = "gpt-5"\r\n\r\n[tui]\r\nnotifications = true\r\n',
+    "carriage returns without an end": 'model = "gpt-5"\r\n[tui]\r\nnotifications = true',
+    "comments": '# mine\nmodel = "gpt-5" # best\n# [mcp_servers.agtmux]\n# command = "old"\n',
+    "a comment without an end of line": "a = 1\n# [mcp_servers.agtmux]",
+    "text with heads in it": 'notes = """\n[mcp_servers.agtmux]\ncommand = "x"\n"""\nother = \'\'\'\n[x]\n\'\'\'\n',
+    "lists over lines": "a = [\n  [1, 2],\n  # [mcp_servers.agtmux]\n  [3],\n]\n",
+    "quoted names": '["mcp_servers"."files"]\ncommand = "x"\n[[list]]\na = 1\n[[list]]\na = 2\n',
+    "a name with another": '[mcp_servers.agtmux-old]\ncommand = "/x/agtmux-mcp"\n',
+    "not in ASCII": 'name = "Jürgen – 日本"\n',
+}
