@@ -22,7 +22,7 @@ from typing import Any, Final, Protocol
 from agtmux.client import Client
 from agtmux.domain.errors import AgtmuxError
 from agtmux.follow import follow
-from AgtmuxBar import model, notify
+from AgtmuxBar import bridge, model, notify
 from AgtmuxBar.looking import Place
 from AgtmuxBar.notify import Notification
 from AgtmuxBar.settings import Settings, Surroundings, read_settings, write_settings
@@ -101,6 +101,7 @@ class App:
         self.settings = read_settings()
         self.snapshot = Snapshot()
         self._surroundings = Surroundings()
+        self._bridges: Mapping[str, bool] | None = None
         self._memory: notify.Memory | None = None
         self._menu: Menu | None = None
         # The daemon's clock may run ahead of the wall's, never behind.
@@ -132,6 +133,7 @@ class App:
     def opened(self) -> None:
         """The menu is about to be looked at: what is seldom asked for is asked for again."""
         self.hand(lambda: self._refresh_within(0.0))
+        self._ask_bridge()
 
     def hand(self, function: Callable[[], object]) -> None:
         """Have it run on the app's own thread."""
@@ -197,6 +199,8 @@ class App:
         had_begun = self.snapshot.is_up
         self.snapshot = self.snapshot.after(said)
         self._is_stale = True
+        if not had_begun:
+            self._ask_bridge(bridge.register)
         self._refresh_within(_REFRESH_SOON if had_begun else 0.0)
 
     def wait(self, connection: int) -> None:
@@ -273,7 +277,22 @@ class App:
             self.snapshot = replace(self.snapshot, **beside(Client(start=False, time_limit=_TIME_LIMIT)))
         except (AgtmuxError, LookupError) as error:
             logger.info("the daemon could not be asked: %s", error)
-        self._surroundings = self.desktop.surroundings()
+        self._surroundings = replace(self.desktop.surroundings(), bridges=self._bridges)
+        self._is_stale = True
+
+    def _ask_bridge(self, first: Callable[[], object] = lambda: None) -> None:
+        """In a thread of its own: settings may be on a slow disk, and nothing here waits for them."""
+
+        def ask() -> None:
+            first()
+            found = bridge.state()
+            self.hand(lambda: self._take_bridges(found))
+
+        threading.Thread(target=ask, name="agtmux-bridge", daemon=True).start()
+
+    def _take_bridges(self, found: Mapping[str, bool] | None) -> None:
+        self._bridges = found
+        self._surroundings = replace(self._surroundings, bridges=found)
         self._is_stale = True
 
     def _refresh_within(self, seconds: float) -> None:

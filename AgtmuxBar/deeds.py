@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agtmux import paths
 from agtmux.client import Client
 from agtmux.domain.errors import AgtmuxError, ErrorCode
+from AgtmuxBar import bridge
 from AgtmuxBar.commands import run_command
 from AgtmuxBar.labels import agent_of, place_of, request_text
 from AgtmuxBar.settings import FOR_EVER
@@ -149,6 +150,8 @@ class Deeds:
         self._desktop.open_file(str(file))
 
     def _quit(self, _: Parameters) -> None:
+        # The daemon stays; agents' settings are left as they were found.
+        bridge.unregister()
         self._app.leave()
 
     def _quit_all(self, _: Parameters) -> None:

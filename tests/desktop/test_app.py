@@ -264,3 +264,22 @@ def test_settings_that_cannot_be_read_count_as_not_set(tmp_path, content):
     file = tmp_path / "bar.json"
     file.write_text(content)
     assert read_settings(file) == Settings()
+
+
+def test_agents_are_told_of_the_bridge_while_the_app_is_there(home: Home) -> None:
+    (home.folder / ".claude").mkdir()
+    settings = home.folder / ".claude.json"
+    before = '{\n  "numStartups": 3\n}\n'
+    settings.write_text(before)
+    home.pane()
+    home.start()
+    screen = Screen()
+    app = App(screen, Desktop())
+    app.start()
+    wait_until(lambda: '"agtmux"' in settings.read_text(), "the entry of the bridge")
+    wait_until(lambda: screen.item("bridge claude") is not None, "its tick in the menu")
+    assert screen.item("bridge claude").is_checked
+    app.choose(Action("quit"))
+    wait_until(lambda: screen.is_ended, "the end of the app")
+    assert settings.read_text() == before
+    app.stop()
