@@ -57,6 +57,7 @@ def test_a_number_that_two_servers_have_is_not_guessed(home: Home, pane: str) ->
         wait_until(lambda: len(refs()) == 2, "a pane of the same number")
         done = home.run("explain", pane)
         assert "E_REF_AMBIGUOUS" in done.stderr
-        assert all(ref in done.stderr for ref in refs())
+        assert f"host/{pane}" in done.stderr and f"other/{pane}" in done.stderr
+        assert home.run("explain", f"other/{pane}").returncode == 0
     finally:
         home.tmux("-S", str(other), "kill-server")
