@@ -1,8 +1,8 @@
 """How py2app makes AgtmuxBar.app, for setup.py.
 
-The bundle has the app and, as further programs of it, `agtmux-cli` and `agtmuxd`. None may be called like a package of
-ours, which it would hide. What people and agents are given are the sh scripts in Resources/bin: a program of the bundle
-finds its library by its own path, and not through a link.
+The bundle has the app and, as further programs of it, `agtmux-cli`, `agtmuxd` and `agtmux-bridge`. None may be called
+like a package of ours, which it would hide. What people and agents are given are the sh scripts in Resources/bin: a
+program of the bundle finds its library by its own path, and not through a link.
 """
 
 from __future__ import annotations
@@ -22,11 +22,16 @@ BUILD = Path("build/macos")
 IDENTIFIER = "dev.agtmux.AgtmuxBar"
 
 OWN = ("agtmux", "AgtmuxBar")
+# Beside the app itself.
+PROGRAMS = ("agtmux-cli", "agtmuxd", "agtmux-bridge")
 # Whole, as files: resources, migrations, the probe's source and extensions are looked for beside the code.
 PACKAGES = [
     *OWN,
     *("rumps", "aiosqlite", "asyncssh", "bcrypt", "cryptography", "cffi", "httptools"),
     *("keyring", "msgspec", "starlette", "uvicorn", "websockets", "anyio", "h11", "click", "idna"),
+    # The server behind the bridge.
+    *("mcp", "mcp_types", "pydantic", "pydantic_core", "annotated_types", "typing_inspection"),
+    *("httpx2", "sse_starlette", "python_multipart"),
 ]
 # What is imported by a name that is made at run time.
 INCLUDES = [
@@ -107,7 +112,7 @@ def arguments(compose_hook) -> dict[str, object]:
         "no_chdir": True,
         "arch": os.environ.get("AGTMUX_BUNDLE_ARCH") or platform.machine(),
         "iconfile": str(BUILD / "AgtmuxBar.icns"),
-        "extra_scripts": [str(HERE / "main" / "agtmux-cli.py"), str(HERE / "main" / "agtmuxd.py")],
+        "extra_scripts": [str(HERE / "main" / f"{name}.py") for name in PROGRAMS],
         "packages": PACKAGES,
         "includes": INCLUDES,
         "excludes": EXCLUDES,

@@ -12,7 +12,7 @@ from pathlib import Path
 import fetched
 
 ROOT = Path(__file__).parents[3]
-PROGRAMS = ("AgtmuxBar", "agtmux-cli", "agtmuxd")
+PROGRAMS = ("AgtmuxBar", "agtmux-cli", "agtmuxd", "agtmux-bridge")
 # What py2app's stub does before it runs Resources/__boot__.py in its own process.
 STUB = """\
 #!/bin/sh

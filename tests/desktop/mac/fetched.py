@@ -6,6 +6,7 @@ rumps and PyObjC's frameworks declare that they need a Mac; they are read, and r
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 import shutil
 import subprocess
@@ -91,7 +92,9 @@ def wheels(architecture: str) -> Path:
         pip("--target", str(folder), "--only-binary=:all:", "--python-version", version, *platforms, *names)
         pip("--no-deps", "--target", str(folder), RUMPS)
 
-    return fetched(f"wheels-{architecture}-{version}", fetch)
+    # Other dependencies are other wheels.
+    which = hashlib.sha256("\n".join([*names, RUMPS]).encode()).hexdigest()[:12]
+    return fetched(f"wheels-{architecture}-{version}-{which}", fetch)
 
 
 def pip(*words: str) -> None:

@@ -154,6 +154,25 @@ def test_a_command_runs_in_the_folder_it_was_called_in(contents, home, short_tmp
     assert "Contents/Resources/s" not in done.stdout + done.stderr
 
 
+def test_the_bridge_of_the_bundle_reaches_its_daemon(contents, home):
+    """The server in the daemon is imported with the first bridge: all that it needs is there."""
+    commands = contents / "Resources" / "bin"
+    assert run(commands / "agtmux", "up", "--headless", home=home).returncode == 0
+    try:
+        greeting = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+        call = {"name": "list_agents", "arguments": {}}
+        lines = [
+            {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": greeting},
+            {"jsonrpc": "2.0", "method": "notifications/initialized"},
+            {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call},
+        ]
+        said = run(commands / "agtmux-mcp", home=home, input="".join(json.dumps(line) + "\n" for line in lines))
+        answers = {answer.get("id"): answer for answer in map(json.loads, said.stdout.splitlines())}
+        assert answers[2]["result"]["structuredContent"]["agents"] == [], (said, answers)
+    finally:
+        run(commands / "agtmux", "down", home=home)
+
+
 @pytest.mark.parametrize("way", ["command", "launchd"])
 def test_no_variable_of_py2apps_reaches_a_child_of_the_daemon(contents, home, short_tmp, way):
     agtmux = contents / "Resources" / "bin" / "agtmux"
