@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import socket
 import struct
 import subprocess
 import sys
@@ -58,6 +59,16 @@ def why_not() -> str | None:
     return f"{', '.join(missing)} missing: run tests/setup-system" if missing else None
 
 
+def takes_calls(path: Path) -> bool:
+    """A socket is there a moment before anybody listens on it."""
+    with socket.socket(socket.AF_UNIX) as caller:
+        try:
+            caller.connect(str(path))
+        except OSError:
+            return False
+    return True
+
+
 class Desk:
     def __init__(self, home: Home, pictures: Path, *, dark: bool) -> None:
         self.home = home
@@ -106,7 +117,7 @@ class Desk:
             "GTK_A11Y": "none",
         }
         self._spawn("dbus-daemon", "--session", "--nofork", f"--address={address}")
-        wait_until((self._folder / "bus").exists, "a session bus")
+        wait_until(lambda: takes_calls(self._folder / "bus"), "a session bus")
 
     def start_panel(self) -> None:
         self._panel = self._spawn("xfce4-panel", "--disable-wm-check")

@@ -19,6 +19,7 @@ from AgtmuxBar.linux.bus import Bus
 from AgtmuxBar.linux.dbusmenu import DBusMenu
 from AgtmuxBar.linux.tray import Tray
 from AgtmuxBar.tree import Action, Item, Kind, Menu
+from desktop.desk import takes_calls
 from desktop.menus import menus
 from support.home import wait_until
 
@@ -86,7 +87,7 @@ def bus_alone(short_tmp: Path, monkeypatch) -> Iterator[Bus]:
     monkeypatch.setenv("AGTMUX_STATE_DIR", str(short_tmp / "state"))
     daemon = subprocess.Popen(["dbus-daemon", "--session", "--nofork", f"--address={address}"])
     try:
-        wait_until((short_tmp / "bus").exists, "a session bus")
+        wait_until(lambda: takes_calls(short_tmp / "bus"), "a session bus")
         bus = Bus()
         try:
             yield bus

@@ -35,8 +35,8 @@ def read_keys(chunk: bytes) -> list[str]:
         key, chunk = chunk[:size], chunk[size:]
         name = _NAMES.get(key)
         if name is None and not found:
-            text = key.decode("utf-8", "replace")
-            name = text if text.isprintable() and text != "\N{REPLACEMENT CHARACTER}" else None
+            text = key.decode("utf-8", "ignore")
+            name = text if text and text.isprintable() else None
         if name is not None:
             keys.append(name)
     return keys
