@@ -103,7 +103,11 @@ def test_nothing_is_left_of_a_connection_that_was_cut(home: Home, vms: Vms, clie
 
 def probe_pid(vm: Sshd) -> int:
     """It may be asking something just now, in a process of its own."""
-    [line] = [line for line in vm.leftovers()["processes"] if "python3" in line]
+
+    def found() -> list[str]:
+        return [line for line in vm.leftovers().get("processes", []) if "python3" in line]
+
+    [line] = wait_until(found, "the probe")
     return int(line.split()[0])
 
 
