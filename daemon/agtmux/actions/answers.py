@@ -112,7 +112,7 @@ async def _by_key(typist: Typist, record: Record, still_there: StillThere, reaso
         raise AgtmuxError(ErrorCode.PRECONDITION_FAILED, "its screen does not hold still; no key was pressed")
     question = what_it_asks(record, sight.seen)
     about = {"way": "key", "key": key, "question": question}
-    await _goes(typist, record, shown, key, allow=allow)
+    await _goes(typist, record, sight, key, allow=allow)
     if reason and not allow:
         about["reason"] = await _hand_over(typist, record, reason, still_there)
     return Done(DELIVERED, about, {"question": question or None})
@@ -142,8 +142,9 @@ def _key(sight: Sight, shown: str, *, allow: bool) -> str:
     return key
 
 
-async def _goes(typist: Typist, record: Record, shown: str, key: str, *, allow: bool) -> None:
+async def _goes(typist: Typist, record: Record, answered: Sight, key: str, *, allow: bool) -> None:
     """Until that dialog is gone and the agent goes on; raises if it does not, or not as if it had been our answer."""
+    shown = None if answered.seen.asked is None else answered.seen.asked.fingerprint
     now = asyncio.get_running_loop().time
     deadline = now() + _PATIENCE
     gone_since: float | None = None
@@ -156,17 +157,17 @@ async def _goes(typist: Typist, record: Record, shown: str, key: str, *, allow: 
             raise _uncertain(f"the key was pressed, and what came of it cannot be seen: {error.message}") from None
         seen = sight.seen
         is_other = seen.asked is not None and seen.asked.fingerprint != shown
+        # Also if the agent goes on after it was stopped, or asks again.
+        was_stopped = sight.footing.stops > answered.footing.stops or seen.reason_code == Reason.INTERRUPTED
+        if allow and (was_stopped or (seen.state not in WAITING and seen.draft.strip() == key)):
+            await _take_back(typist, record, key)
+            raise _uncertain("the key was pressed, and somebody has answered otherwise in the same moment")
         if seen.state in WAITING and is_other:
             return
         if seen.state is State.RUNNING or seen.state in _AT_REST:
-            if not allow:
-                return
-            if seen.reason_code == Reason.INTERRUPTED or seen.draft.strip() == key:
-                await _take_back(typist, record, key)
-                raise _uncertain("the key was pressed, and somebody has answered otherwise in the same moment")
             # How it was taken may not be drawn yet.
             gone_since = gone_since or now()
-            if now() - gone_since > _DRAWN:
+            if not allow or now() - gone_since > _DRAWN:
                 return
         if now() > deadline:
             raise _uncertain("the key was pressed once, and the dialog is still there")

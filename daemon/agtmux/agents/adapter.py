@@ -84,6 +84,7 @@ class SheetAdapter:
             find_hold(layout),
             next((mode for mode in sheet.typing.modes if prompt.startswith(mode)), ""),
             find_replies(layout, sheet.answers),
+            sheet.screen.count_stops(layout),
         )
 
     def normalise(self, event: str, payload: object) -> tuple[Source, Verdict | None]:

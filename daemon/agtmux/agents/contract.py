@@ -66,6 +66,8 @@ class Footing:
     mode: str = ""
     # Which keys answer the dialog that is open.
     replies: Replies = NO_REPLIES
+    # How many lines of the screen say that a turn was stopped.
+    stops: int = 0
 
 
 @dataclass(frozen=True, slots=True)

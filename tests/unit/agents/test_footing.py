@@ -63,6 +63,19 @@ def test_the_sign_of_a_prompt_tells_its_mode(prompt: str, mode: str):
     assert footing("claude", RULE, prompt, RULE).mode == mode
 
 
+@pytest.mark.parametrize(
+    ("agent", "lines", "stops"),
+    [
+        ("gemini", ["ℹ Request cancelled.", "✦ I will use a tool.", " ⠋ Thinking... (esc to cancel, 0s)"], 1),
+        ("gemini", ["ℹ Request cancelled.", "> again", "ℹ Request cancelled."], 2),
+        ("codex", ["✗ You canceled the request to run touch a", "■ Conversation interrupted - use /feedback"], 2),
+        ("claude", ["● Interrupted is a word like any other"], 0),
+    ],
+)
+def test_that_a_turn_was_stopped_is_counted_whatever_came_after_it(agent: str, lines: list[str], stops: int):
+    assert footing(agent, *lines).stops == stops
+
+
 LINES = "\n".join(f"line {number}" for number in range(200))
 
 

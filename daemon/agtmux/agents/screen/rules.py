@@ -14,6 +14,7 @@ import msgspec
 
 from agtmux.agents.screen.capture import Capture, Line
 from agtmux.agents.screen.layout import Layout, read_layout
+from agtmux.domain.states import Reason
 
 # `name` is the first line of a dialog, `foot` are the last below it. Of the turn, `signed` are the lines whose sign has
 # a colour, `coloured` those that have one colour throughout behind it: a model's words have neither. On a screen
@@ -165,6 +166,12 @@ class ScreenSheet(msgspec.Struct, forbid_unknown_fields=True, frozen=True, dict=
             regions["signed"] = "\n".join([line.text for line in turn if is_plain or _is_signed(line)])
             regions["coloured"] = "\n".join([line.text for line in turn if is_plain or _is_coloured(line)])
         return regions
+
+    def count_stops(self, layout: Layout) -> int:
+        """How many lines say that a turn was stopped, whatever came after it."""
+        lines = [line.text for line in layout.capture.lines]
+        stops = [rule for rule in self.rule if rule.reason_code == Reason.INTERRUPTED and rule.where != "title"]
+        return sum(any(rule.match(line) is not None for rule in stops) for line in lines)
 
     def _turn(self, lines: list[str], end: int) -> int:
         """The line of the last message that was sent."""
