@@ -7,6 +7,8 @@ arguments as JSON. The modes are the functions after `answer_all`; `install` put
 from __future__ import annotations
 
 import ast
+import base64
+import itertools
 import json
 import os
 import re
@@ -228,6 +230,7 @@ HONEST: dict[str, dict[str, Any] | None] = {
     "versions": {"done": {"versions": {}}},
     "read": {"done": {"data": None}},
     "is_folder": {"done": {"is_folder": True}},
+    "is_answered": {"done": {"is_answered": False}},
     "replace": {"done": {"folders": []}},
     "remove": {"done": {}},
     "tmux_hooks": {"done": {"is_running": True, "there": [], "changed": [], "other": ""}},
@@ -283,6 +286,89 @@ def flood_of_reports(pane_id: str) -> None:
     while True:
         report = said_by_hook(envelope("running", target_id=sys.argv[2], pane_id=pane_id))
         write(frame(json.dumps(report).encode()))
+
+
+# Bridges
+
+
+def said(number: int, data: bytes, **more: Any) -> dict[str, Any]:
+    return {"notice": "said", "bridge": number, "data": base64.b64encode(data).decode(), "is_last": True, **more}
+
+
+def bridges(messages: list[dict[str, Any]]) -> None:
+    """Whatever it says of them, once it is asked."""
+    for number in questions():
+        for message in messages:
+            say(message)
+        answer(number, panes=[row(0)])
+
+
+def bridge_without_end() -> None:
+    """Says no more at once than it may, and never comes to an end."""
+    piece = said(1, b" " * 48_000, is_last=False)
+    for asked in everything_asked():
+        if asked["do"] == "look":
+            answer(asked["id"], panes=[row(0)])
+            if asked["id"] == 1:
+                say({"notice": "bridge", "bridge": 1})
+                for _ in range(4):
+                    say(piece)
+        elif asked["do"] == "more":
+            say(piece)
+
+
+def new_bridges_without_end() -> None:
+    next(questions())
+    for number in itertools.count(1):
+        say({"notice": "bridge", "bridge": number})
+        say({"notice": "left", "bridge": number})
+
+
+def bridge_that_never_takes() -> None:
+    """It asks for much, and never says that an answer has gone to anybody."""
+    for asked in everything_asked():
+        if asked["do"] == "look":
+            answer(asked["id"], panes=[row(0)])
+            if asked["id"] == 1:
+                say({"notice": "bridge", "bridge": 1})
+                greet_and_ask(1, None)
+        elif asked["do"] == "more":
+            say(said(1, call("list_agents")))
+
+
+def call(tool: str) -> bytes:
+    params = {"name": tool, "arguments": {}}
+    return json.dumps({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params}).encode()
+
+
+def greet_and_ask(number: int, lineage: list[int] | None) -> None:
+    info = {"name": "liar", "version": "0"}
+    params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info}
+    greeting = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
+    for line in (json.dumps(greeting).encode(), call("list_agents")):
+        say(said(number, line, lineage=lineage, on_terminal=lineage))
+
+
+def asks_as(lineage: list[int]) -> None:
+    """Which tools it is let use, and who it is then, is the title of its pane."""
+    title, heard = "", b""
+    for asked in everything_asked():
+        if asked["do"] == "look":
+            answer(asked["id"], panes=[row(0, title=title)])
+            if asked["id"] == 1:
+                say({"notice": "bridge", "bridge": 1})
+            if asked["id"] == 3:
+                # By now its own pane is known.
+                greet_and_ask(1, lineage)
+            say({"notice": "stirred"})
+        elif asked["do"] == "tell":
+            say({"notice": "took", "bridge": 1})
+            heard += base64.b64decode(asked["data"])
+            if asked["is_last"]:
+                told = json.loads(heard)["result"].get("structuredContent")
+                if told is not None:
+                    title = f"you are {(told['you'] or {}).get('ref', 'nobody')}"
+                heard = b""
 
 
 # Life and death

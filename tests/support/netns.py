@@ -20,29 +20,38 @@ def why_no_namespaces() -> str:
     return f"{trial}: {done.stderr.strip()}" if done.returncode else ""
 
 
+class Network:
+    """Where a user is who has VMs at the end of lines: a namespace too, as the machine's own network is everybody's,
+    and a browser there loses what it is loading whenever an interface comes or goes."""
+
+    def __init__(self) -> None:
+        self.namespace = _new_namespace()
+        self.around = ["ip", "netns", "exec", self.namespace]
+        _ip(f"-n {self.namespace} link set lo up").check_returncode()
+
+    def close(self) -> None:
+        _ip(f"netns delete {self.namespace}")
+
+
 class NamespacedSshd(Sshd):
-    """A VM with a network of its own, at the end of a line that can go dead without a word. Needs root and Linux.
+    """A VM with a network of its own, at the end of a line that can go dead without a word. Needs root and Linux."""
 
-    What connects to it must end first: once the line is gone, the kernel would look for its address elsewhere.
-    """
-
-    def __init__(self, name: str, folder: Path) -> None:
+    def __init__(self, name: str, folder: Path, network: Network) -> None:
         super().__init__(name, folder)
-        # The name of a namespace can be had but once, which settles who has the addresses too.
-        numbers = random.SystemRandom().sample(range(1, 255), 254)
-        number = next(it for it in numbers if _ip(f"netns add agtmux-{it}").returncode == 0)
-        self.namespace = space = f"agtmux-{number}"
+        self.namespace = space = _new_namespace()
+        self._near = near = network.namespace
+        number = int(space.rpartition("-")[2])
         self.line = line = f"agtmux{number}"
         self.around = ["ip", "netns", "exec", space]
         self.address, self.port = f"10.231.{number}.2", 2222
         far_end = f"02:a6:00:00:00:{number:02x}"
         try:
             for words in (
-                f"link add {line} type veth peer name line address {far_end} netns {space}",
-                f"addr add 10.231.{number}.1/24 dev {line}",
-                f"link set {line} up",
+                f"-n {near} link add {line} type veth peer name line address {far_end} netns {space}",
+                f"-n {near} addr add 10.231.{number}.1/24 dev {line}",
+                f"-n {near} link set {line} up",
                 # Known for good: if it had to be asked for, a dead line would soon mean "no route to host".
-                f"neigh replace {self.address} lladdr {far_end} dev {line} nud permanent",
+                f"-n {near} neigh replace {self.address} lladdr {far_end} dev {line} nud permanent",
                 f"-n {space} addr add {self.address}/24 dev line",
                 f"-n {space} link set line up",
                 f"-n {space} link set lo up",
@@ -59,6 +68,11 @@ class NamespacedSshd(Sshd):
     def restore_route(self) -> None:
         _ip(f"-n {self.namespace} link set line up").check_returncode()
 
+    def has_network(self) -> tuple[bool, bool]:
+        """Whether its namespace is there, and its line."""
+        is_there = Path("/run/netns", self.namespace).exists()
+        return is_there, _ip(f"-n {self._near} link show {self.line}").returncode == 0
+
     def close(self) -> None:
         try:
             super().close()
@@ -66,8 +80,14 @@ class NamespacedSshd(Sshd):
             self._remove_network()
 
     def _remove_network(self) -> None:
-        _ip(f"link delete {self.line}")
+        _ip(f"-n {self._near} link delete {self.line}")
         _ip(f"netns delete {self.namespace}")
+
+
+def _new_namespace() -> str:
+    # A name can be had but once, which settles who has the addresses too.
+    numbers = random.SystemRandom().sample(range(1, 255), 254)
+    return next(space for number in numbers if _ip(f"netns add {(space := f'agtmux-{number}')}").returncode == 0)
 
 
 def _ip(words: str) -> subprocess.CompletedProcess[bytes]:

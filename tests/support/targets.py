@@ -94,7 +94,7 @@ class Pace(NamedTuple):
 
     def is_usual(self, before: Pace) -> bool:
         """By a ratio in the same run; a tenth of a second says nothing on a busy machine."""
-        return self.median <= max(5 * before.median, 0.1) and self.longest < 0.9
+        return self.median <= max(5 * before.median, 0.1) and self.longest < max(5 * before.longest, 0.9)
 
 
 def pace(home: Home, path: str = "/v1/panes", seconds: float = 0) -> Pace:

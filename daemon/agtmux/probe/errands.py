@@ -2,16 +2,28 @@
 
     in   {"do": "environ", "names": [...]}
          {"do": "versions", "commands": [...]}
-         {"do": "read", "path"} · {"do": "is_folder", "path"}
-         {"do": "replace", "path", "data", "expected", "mode"} · {"do": "remove", "path", "expected", "folders"}
+         {"do": "read", "path", "wanted": [members] or null} · {"do": "is_folder", "path"}
+         {"do": "is_answered", "path"}
+         {"do": "replace", "path", "data", "expected", "mode", "left_out": [mark, parts] or null}
+         {"do": "remove", "path", "expected", "folders"}
          {"do": "tmux_hooks", "action": "install", "uninstall" or "status"}
          {"do": "output", "server", "pane_id", "pid", "lines"}
+         {"do": "history", "server", "pane_id", "pid", "lines"}
          {"do": "glance", "server", "pane_id", "pid", "agent": [pid, start] or null}
          {"do": "press", ..., "agent", "group", "command", "lines": [[number, text], ...], "history", "absent",
-          "is_whole", "key"}
+          "is_whole", "telling", "key"}
          {"do": "paste", ..., the same with "text" instead of "key"}
          {"do": "signal", ..., "agent", "number"}
          {"do": "attach", "server", "pane_id", "pid", "session_name", "caller", "move"}
+         {"do": "launch", "session", "window", "folder", "words": [...], "may_start"}
+         {"do": "launched", "server", "pane_id", "pid", "is_up"}
+         {"do": "git_look", "path"} · {"do": "git_changed", "path", "most"} · {"do": "git_survey", "paths": [...]}
+         {"do": "git_diff", "path", "only", "most"}
+         {"do": "transcript", "processes": [[pid, start], ...], "rule": {...}, "claimed"}
+         {"do": "keep_log", "path", "name", "data"}
+         {"do": "slice", "path", "offset", "mark", "is_within", "most", "tail"}
+         {"do": "git_add", "path", "branch", "folder", "is_apart"} · {"do": "git_remove", "path", "only_check"}
+         {"do": "git_undo", "path", "branch"}
     out  {"done": {...}}, or {"declined": {"code", "message"}} where nothing was done
 
 All of them with an "id", and those in with a "limit" in seconds. Bytes are in base64, `expected` is the SHA-256 of what
@@ -27,14 +39,28 @@ import threading
 import time
 from typing import Any, Callable, Dict
 
-from agtmux.probe import clients, files, keyboard, panes, tmux, tmux_hooks
+from agtmux.probe import (
+    clients,
+    files,
+    git,
+    keyboard,
+    launching,
+    panes,
+    slices,
+    tmux,
+    tmux_hooks,
+    transcripts,
+    worktree_logs,
+)
+from agtmux.probe.excerpts import LeftOut, Part
 from agtmux.probe.keyboard import Front, Screen
 from agtmux.probe.panes import Inhabited
+from agtmux.probe.peer import is_answered
 from agtmux.probe.processes import program_version
 
 # One that hangs holds a place until it ends.
 _AT_ONCE = 16
-_LONGEST_ERRAND = 30.0
+_LONGEST_ERRAND = 120.0
 # What is under way when the line ends is finished, or this long waited for.
 _PATIENCE = 2.0
 
@@ -83,7 +109,15 @@ class Errands:
             self._answer(message, declined={"code": error.code, "message": str(error)[:1_000]})
         except panes.MovedError as error:
             self._answer(message, declined={"code": "E_RUNTIME_STALE", "message": str(error)[:1_000]})
-        except (clients.NoClientError, keyboard.HinderedError) as error:
+        except git.Slow as error:
+            self._answer(message, declined={"code": "E_TIMEOUT", "message": str(error)[:1_000]})
+        except (
+            clients.NoClientError,
+            keyboard.HinderedError,
+            git.GitError,
+            launching.NotStartedError,
+            worktree_logs.LogError,
+        ) as error:
             self._answer(message, declined={"code": "E_PRECONDITION_FAILED", "message": str(error)[:1_000]})
         except tmux.TmuxError as error:
             self._answer(message, declined={"code": "E_TARGET_UNREACHABLE", "message": str(error)[:1_000]})
@@ -111,19 +145,25 @@ class Errands:
         return {"versions": {command: version for command, version in found.items() if version is not None}}
 
     def _read(self, message: dict[str, Any]) -> dict[str, object]:
-        state = files.read(message["path"])
+        state = files.read(message["path"], message.get("wanted"))
         if state is None:
             return {"data": None}
         # It is only told to people.
         target = None if state.target is None else "".join(c if c.isprintable() else "?" for c in state.target)
-        return {"data": base64.b64encode(state.data).decode(), "mode": state.mode, "target": target}
+        told = {"data": base64.b64encode(state.data).decode(), "mode": state.mode, "target": target}
+        if state.left_out is not None:
+            told.update(left_out=state.left_out, whole_digest=state.whole_digest)
+        return told
 
     def _is_folder(self, message: dict[str, Any]) -> dict[str, object]:
         return {"is_folder": os.path.isdir(message["path"])}
 
+    def _is_answered(self, message: dict[str, Any]) -> dict[str, object]:
+        return {"is_answered": is_answered(message["path"])}
+
     def _replace(self, message: dict[str, Any]) -> dict[str, object]:
         path, data = message["path"], base64.b64decode(message["data"])
-        made = files.replace(path, data, message["expected"], _limit(message), message["mode"])
+        made = files.replace(path, data, message["expected"], _limit(message), message["mode"], _left_out(message))
         # This probe will not be the one that removes them.
         ours = [folder for folder in self._made_folders() if path.startswith(folder + "/")]
         return {"folders": [*ours, *made]}
@@ -138,6 +178,9 @@ class Errands:
 
     def _output(self, message: dict[str, Any]) -> dict[str, object]:
         return {"text": panes.output(self._tmux_socket, _who(message), message["lines"], _limit(message))}
+
+    def _history(self, message: dict[str, Any]) -> dict[str, object]:
+        return {"text": panes.history(self._tmux_socket, _who(message), message["lines"], _limit(message))}
 
     def _glance(self, message: dict[str, Any]) -> dict[str, object]:
         return keyboard.glance(self._tmux_socket, _who(message), _agent(message), _limit(message))
@@ -159,9 +202,61 @@ class Errands:
         session_name, move = message["session_name"], message["move"]
         return clients.place(self._tmux_socket, _who(message), session_name, caller, move, _limit(message))
 
+    def _launch(self, message: dict[str, Any]) -> dict[str, object]:
+        names = (message["session"], message["window"], message["folder"])
+        return launching.start(self._tmux_socket, *names, message["words"], message["may_start"], _limit(message))
+
+    def _launched(self, message: dict[str, Any]) -> dict[str, object]:
+        ask = launching.settle if message["is_up"] else launching.look
+        return ask(self._tmux_socket, _who(message), _limit(message))
+
+    def _transcript(self, message: dict[str, Any]) -> dict[str, object]:
+        return transcripts.find(message["processes"], message["rule"], message["claimed"])
+
+    def _keep_log(self, message: dict[str, Any]) -> dict[str, object]:
+        data = base64.b64decode(message["data"])
+        return {"path": worktree_logs.write(message["path"], message["name"], data, _limit(message))}
+
+    def _slice(self, message: dict[str, Any]) -> dict[str, object]:
+        place = (message["path"], message["offset"], message["mark"], message["is_within"])
+        found = slices.read(*place, message["most"], message["tail"])
+        if "lines" in found:
+            found["lines"] = base64.b64encode(found["lines"]).decode()
+        return found
+
+    def _git_look(self, message: dict[str, Any]) -> dict[str, object]:
+        return git.look(message["path"], _limit(message))
+
+    def _git_changed(self, message: dict[str, Any]) -> dict[str, object]:
+        return git.changed(message["path"], message["most"], _limit(message))
+
+    def _git_diff(self, message: dict[str, Any]) -> dict[str, object]:
+        return git.diff(message["path"], message["only"], message["most"], _limit(message))
+
+    def _git_survey(self, message: dict[str, Any]) -> dict[str, object]:
+        return git.survey(message["paths"], _limit(message))
+
+    def _git_add(self, message: dict[str, Any]) -> dict[str, object]:
+        where = (message["path"], message["branch"], message["folder"], message["is_apart"])
+        return git.add(*where, _limit(message))
+
+    def _git_remove(self, message: dict[str, Any]) -> dict[str, object]:
+        do = git.check_removable if message["only_check"] else git.remove
+        return do(message["path"], _limit(message))
+
+    def _git_undo(self, message: dict[str, Any]) -> dict[str, object]:
+        return git.undo(message["path"], message["branch"], _limit(message))
+
 
 def _who(message: dict[str, Any]) -> Inhabited:
     return Inhabited(message["server"], message["pane_id"], message["pid"])
+
+
+def _left_out(message: dict[str, Any]) -> LeftOut | None:
+    if message.get("left_out") is None:
+        return None
+    mark, parts = message["left_out"]
+    return LeftOut(mark, tuple(Part(*part) for part in parts))
 
 
 def _agent(message: dict[str, Any]) -> tuple[int, float] | None:
@@ -174,7 +269,7 @@ def _front(message: dict[str, Any]) -> Front:
 
 
 def _screen(message: dict[str, Any]) -> Screen:
-    return Screen(message["lines"], message["history"], message["absent"], message["is_whole"])
+    return Screen(message["lines"], message["history"], message["absent"], message["is_whole"], message["telling"])
 
 
 def _limit(message: dict[str, Any]) -> float:
@@ -186,14 +281,28 @@ _ERRANDS: dict[str, Callable[[Errands, dict[str, Any]], dict[str, object]]] = {
     "versions": Errands._versions,
     "read": Errands._read,
     "is_folder": Errands._is_folder,
+    "is_answered": Errands._is_answered,
     "replace": Errands._replace,
     "remove": Errands._remove,
     "tmux_hooks": Errands._tmux_hooks,
     "output": Errands._output,
+    "history": Errands._history,
     "glance": Errands._glance,
     "press": Errands._press,
     "paste": Errands._paste,
     "signal": Errands._signal,
     "attach": Errands._attach,
+    "launch": Errands._launch,
+    "launched": Errands._launched,
+    "transcript": Errands._transcript,
+    "keep_log": Errands._keep_log,
+    "slice": Errands._slice,
+    "git_look": Errands._git_look,
+    "git_changed": Errands._git_changed,
+    "git_diff": Errands._git_diff,
+    "git_survey": Errands._git_survey,
+    "git_add": Errands._git_add,
+    "git_remove": Errands._git_remove,
+    "git_undo": Errands._git_undo,
 }
 NAMES = frozenset(_ERRANDS)

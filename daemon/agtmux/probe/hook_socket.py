@@ -1,4 +1,4 @@
-"""The door for agents' hooks on a machine without a daemon: agtmux-hook finds it where it looks for the daemon.
+"""The door for agents' hooks and bridges on a machine without a daemon: they find it where they look for the daemon.
 
 What comes in is handed on as it is, and taken for what this machine says about itself, nothing more. The socket and
 the folders made for it go when the probe goes.
@@ -17,6 +17,7 @@ from typing import Callable, Iterator
 
 from agtmux.probe.peer import peer_pid
 from agtmux.probe.processes import lineage
+from agtmux.probe.websocket import accepted
 
 SOCKET = "agtmuxd.sock"
 MAX_BODY = 1024 * 1024
@@ -41,7 +42,8 @@ def places(environ: dict[str, str]) -> list[str]:
         found.append(os.path.join(environ["XDG_RUNTIME_DIR"], "agtmux", SOCKET))
     state = environ.get("AGTMUX_STATE_DIR")
     if not state:
-        base = environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
+        home = environ.get("HOME") or os.path.expanduser("~")
+        base = environ.get("XDG_STATE_HOME") or os.path.join(home, ".local", "state")
         state = os.path.join(base, "agtmux")
     return [*found, os.path.join(state, SOCKET)]
 
@@ -49,9 +51,16 @@ def places(environ: dict[str, str]) -> list[str]:
 class HookSocket:
     """Listens at one path until closed. Raises OSError if it cannot, FileExistsError if somebody else does."""
 
-    def __init__(self, path: str, hand_on: Callable[[str, str, list[int] | None], bool]) -> None:
+    def __init__(
+        self,
+        path: str,
+        hand_on: Callable[[str, str, list[int] | None], bool],
+        take_bridge: Callable[[socket.socket, bytes, bytes], bool] = lambda *_: False,
+    ) -> None:
+        """`take_bridge` is given a bridge's connection, the answer to its greeting and what it said after it."""
         self.path = path
         self._hand_on = hand_on
+        self._take_bridge = take_bridge
         self._turns = threading.BoundedSemaphore(_AT_ONCE)
         # The folders made for it, outermost first.
         self.made: list[str] = []
@@ -125,21 +134,23 @@ class HookSocket:
 
     def _serve(self, connection: socket.socket) -> None:
         try:
+            connection.settimeout(_TIME_LIMIT)
+            status = self._take(connection)
+            if not status:
+                # It is somebody else's now.
+                return
+            head = "HTTP/1.1 %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
+            body = _ELSEWHERE if status.startswith("404") else ""
             with connection:
-                connection.settimeout(_TIME_LIMIT)
-                status = self._take(connection)
-                head = (
-                    "HTTP/1.1 %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
-                )
-                body = _ELSEWHERE if status.startswith("404") else ""
                 connection.sendall((head % (status, len(body)) + body).encode())
         except OSError:
             # It went without waiting for the answer, as hooks in a hurry do.
-            pass
+            connection.close()
         finally:
             self._turns.release()
 
     def _take(self, connection: socket.socket) -> str:
+        """What it is told; empty if it is a bridge that was taken."""
         data = b""
         for chunk in _chunks(connection):
             data += chunk
@@ -148,6 +159,9 @@ class HookSocket:
         head, found, body = data.partition(b"\r\n\r\n")
         lines = head.decode("latin-1").split("\r\n")
         fields = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])}
+        answer = accepted(lines[0], fields) if found else None
+        if answer is not None:
+            return "" if self._take_bridge(connection, answer, body) else "503 Service Unavailable"
         length = fields.get("content-length", "")
         if not found or not re.fullmatch(r"[0-9]{1,9}", length):
             return "400 Bad Request"

@@ -17,8 +17,9 @@ from agtmux.probe.panes import Inhabited, MovedError
 # it. An agent is None where none is known.
 Front = namedtuple("Front", "agent group command")
 # What was looked at: lines with their numbers, the size of what has scrolled away or None if that may grow, an
-# expression that no line may fit, or nothing; and whether all of the lines have to be compared, or as many as can be.
-Screen = namedtuple("Screen", "lines history absent is_whole")
+# expression that no line may fit, or nothing; whether all of the lines have to be compared, or as many as can be; and
+# the few of them that are compared once more.
+Screen = namedtuple("Screen", "lines history absent is_whole telling")
 
 # The clock of `ps` has whole seconds.
 _SAME_START = 1.5
@@ -30,7 +31,7 @@ _PATTERNS = (200, 100, 50)
 _LONGEST_SCREEN = 200_000
 # A character that has a meaning, as an expression that has none to a format, and to a regular expression only its own.
 # A percent sign is for the clock in a format, and a number sign begins one, however it is written: they stand for any
-# one character. A blank may be a hard one.
+# one character, and so does the quote, in which a format may stand. A blank may be a hard one.
 _SIGNS = {
     **{sign: "\\" + sign for sign in ".[]()*+?|^$\\"},
     "{": "[{]",
@@ -38,6 +39,7 @@ _SIGNS = {
     "#": ".",
     ",": "#,",
     "%": ".",
+    "'": ".",
     " ": "[ \u00a0]",
 }
 _ABOUT = (
@@ -52,7 +54,7 @@ _ABOUT = (
 )
 _FREE = "#{&&:#{==:#{pane_in_mode},0},#{&&:#{==:#{pane_synchronized},0},#{==:#{pane_input_off},0}}}"
 # The server goes once round all it has to read before it compares: a dialog that has just been drawn is there then.
-_SETTLED = ("run-shell", "-d", "0.001", ";")
+_SETTLED = "run-shell -d 0.001 ;"
 # Why tmux would not give a key to the program in a pane, or to more than that.
 _HINDRANCES = ("it is in copy mode", "its window types into all of its panes at once", "its input is switched off")
 
@@ -129,18 +131,14 @@ def _if_unchanged(
         raise MovedError("something else has the pane's terminal by now")
     mark = os.urandom(8).hex()
     otherwise = instead + "display-message -p -t %s '%s'" % (who.pane_id, "\t".join(_ABOUT))
-    then = "display-message -p %s ; %s" % (mark, command)
-    words = [
-        *(before or []),
-        *_SETTLED,
-        "if-shell",
-        "-F",
-        "-t",
-        who.pane_id,
-        _condition(who, front, screen),
-        then,
-        otherwise,
-    ]
+    then = "%s ; display-message -p %s" % (command, mark)
+    if screen.telling:
+        # To compare a dialog takes the server more than a millisecond, in which it reads nothing. What comes then is
+        # compared in a tenth of that.
+        again = _all(_lines(screen.telling, _PATTERNS[0]))
+        then = "%s if-shell -F -t %s '%s' { %s } { %s }" % (_SETTLED, who.pane_id, again, then, otherwise)
+    compared = ["if-shell", "-F", "-t", who.pane_id, _condition(who, front, screen), then, otherwise]
+    words = [*(before or []), *_SETTLED.split(), *compared]
     said = panes.ask(tmux_socket, words, limit, content)
     if said.startswith(mark):
         return True
@@ -163,13 +161,18 @@ def _condition(who: Inhabited, front: Front, screen: Screen) -> str:
     if screen.absent:
         conditions.append("#{==:#{C/r:%s},0}" % screen.absent)
     for longest in _PATTERNS:
-        lines = ["#{==:#{C/r:%s},%d}" % (_pattern(text, longest), number) for number, text in screen.lines]
+        lines = _lines(screen.lines, longest)
         condition = _all([*conditions, *lines])
         if len(condition.encode("utf-8", "replace")) <= _LONGEST_CONDITION:
             return condition
     if screen.is_whole:
         raise HinderedError("its dialog is too long to be compared with what was shown")
     return _all([*conditions, *lines[:_FEW]])
+
+
+def _lines(lines: list[tuple[int, str]], longest: int) -> list[str]:
+    """That each is where it was."""
+    return ["#{==:#{C/r:%s},%d}" % (_pattern(text, longest), number) for number, text in lines]
 
 
 def _all(conditions: list[str]) -> str:

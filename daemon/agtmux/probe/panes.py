@@ -34,6 +34,15 @@ def output(tmux_socket: str, who: Inhabited, lines: int, limit: float) -> str:
     return "\n".join(found)
 
 
+def history(tmux_socket: str, who: Inhabited, lines: int, limit: float) -> str:
+    """The pane with its last lines that have scrolled away, with looks; nothing where a program has a screen that does
+    not scroll, as what is above that is from before it."""
+    mark = os.urandom(8).hex()
+    capture = "capture-pane -p -e -J -S %d -t %s" % (-min(max(int(lines), 1), _MOST_LINES), who.pane_id)
+    command = 'if-shell -F -t %s "#{!=:#{alternate_on},1}" "%s"' % (who.pane_id, capture)
+    return guarded(tmux_socket, who, command, mark, limit)[-_LONGEST_OUTPUT:]
+
+
 def guarded(tmux_socket: str, who: Inhabited, command: str, mark: str, limit: float) -> str:
     """What tmux says to that command; raises MovedError, and then it was not carried out."""
     words = ["if-shell", "-F", "-t", who.pane_id, there(who), "display-message -p %s ; %s" % (mark, command)]

@@ -83,23 +83,47 @@ class Family:
         return [process for process in order if process.pid in front][:_MOST_PROCESSES]
 
 
-def lineage(pid: int, on_terminal: bool = False) -> list[int] | None:
-    """The process and those that it was started by, as far up as they surely belong to one terminal; None if not known.
+class WayUp(namedtuple("WayUp", "lineage on_terminal service")):
+    """From a process up to those that it was started by: as far as they surely belong to one terminal; as far as each
+    has one; and the process without a terminal at which they end, None if they end at none."""
 
-    What has no terminal and was there before is a service: whose terminal it was
-    started from says nothing. With `on_terminal` nothing that has none is gone by, however young it is.
+    __slots__ = ()
+
+    @property
+    def service_name(self) -> str:
+        """It only explains: what anybody calls itself proves nothing."""
+        if self.service is None:
+            return ""
+        started_as = _program(self.service) if sys.platform == "darwin" else "".join(_argv(self.service)[:1])
+        return os.path.basename(started_as)[:_LONGEST_WORD]
+
+
+def way_up(pid: int) -> WayUp | None:
+    """None if the process is not known.
+
+    What has no terminal and was there before is a service: whose terminal it was started from says nothing.
     """
     process = read_one(pid)
     if process is None:
         return None
-    found: list[int] = []
+    way = WayUp([], [], None)
     began = process.started
-    while process is not None and len(found) < _MOST_PROCESSES:
-        if process.tty in _NO_TERMINAL and (on_terminal or process.started < began - _WITH_IT):
-            break
-        found.append(process.pid)
+    is_on_terminal = True
+    while process is not None and len(way.lineage) < _MOST_PROCESSES:
+        has_terminal = process.tty not in _NO_TERMINAL
+        if not has_terminal and process.started < began - _WITH_IT:
+            return way._replace(service=process.pid)
+        is_on_terminal = is_on_terminal and has_terminal
+        way.lineage.append(process.pid)
+        if is_on_terminal:
+            way.on_terminal.append(process.pid)
         process = read_one(process.ppid)
-    return found
+    return way
+
+
+def lineage(pid: int) -> list[int] | None:
+    way = way_up(pid)
+    return None if way is None else way.lineage
 
 
 def describe(process: Process, with_files: bool = True) -> dict[str, object]:
@@ -197,6 +221,9 @@ def read_one(pid: int) -> Process | None:
         with open("%s/%d/stat" % (PROC, pid), "rb") as stat:
             # The command, in parentheses, may hold anything; the fields after it may not.
             fields = stat.read().rpartition(b")")[2].split()
+        if fields[0] in (b"Z", b"X"):
+            # Ended, and nobody has asked how yet.
+            return None
         started = _boot_time() + int(fields[19]) / os.sysconf("SC_CLK_TCK")
         return Process(pid, int(fields[1]), int(fields[2]), int(fields[4]), int(fields[5]), started, None)
     except (OSError, IndexError, ValueError):
@@ -221,6 +248,18 @@ def _bsd_stat(pid: int) -> Process | None:
         return None
     of, parent, group, terminal, foreground, _nice, seconds, micros = _BSD_INFO.unpack(buffer.raw)
     return Process(of, parent, group, terminal, foreground, seconds + micros / 1e6, None)
+
+
+def _program(pid: int) -> str:
+    """The file that runs, on macOS."""
+    import ctypes
+
+    try:
+        buffer = ctypes.create_string_buffer(4_096)
+        length = ctypes.CDLL("/usr/lib/libproc.dylib").proc_pidpath(pid, buffer, len(buffer))
+    except (OSError, AttributeError):
+        return ""
+    return buffer.raw[: max(length, 0)].decode("utf-8", "replace")
 
 
 _booted: list[float] = []

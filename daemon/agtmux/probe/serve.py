@@ -5,12 +5,14 @@ ends with its line, or when nobody has said anything for too long.
 
     in   {"do": "begin", "tmux_socket", "hooks": bool, "watch": [...], "silence": seconds}   once, first
          {"do": "look", "id", "captures": [pane ids], "anew": [pane ids], "limit": seconds}
-         errands, which `errands` has the words for
+         {"do": "follow", "paths": [...]}   these files and no others, without an answer
+         errands, which `errands` has the words for, and what is for bridges, for which `bridges` has them
     out  {"notice": "begun", "python", "sockets": [...]}   once, first
          {"id", "looked": {...}} or {"id", "failed": message}; for errands {"id", "done"} or {"id", "declined"}
          {"notice": "stirred"} when the server has done something, {"notice": "woken"} when tmux itself says so
          {"notice": "door", "complaint"} when it changes whether hooks are heard
          {"notice": "hook", "type", "body", "lineage": [the processes it came from] or null}
+         {"notice": "grown", "paths": [...]} when files that are followed have changed
          {"notice": "file", "name", "path", "gone", "text", "beside": [names in the same folder]}
 """
 
@@ -24,7 +26,8 @@ import sys
 import threading
 import time
 
-from agtmux.probe import errands, tmux
+from agtmux.probe import bridges, errands, tmux
+from agtmux.probe.following import Following
 from agtmux.probe.frames import Frames, decode, encode
 from agtmux.probe.hook_socket import HookSocket, places
 from agtmux.probe.looks import Looker
@@ -71,8 +74,10 @@ class Probe:
         # A user may have no more than 128 watches of the system's kind, and most probes have nothing to watch.
         self._watcher = Watcher(rules) if isinstance(rules, list) and rules else Watcher([], Scanner())
         self._wake = Wake()
+        self._following = Following()
         # By the path of each: where hooks may look.
         self._doors: dict[str, HookSocket | None] = dict.fromkeys(places(dict(os.environ)) if begin["hooks"] else ())
+        self._bridges = bridges.Bridges(line.send)
         self._errands = errands.Errands(line.send, self._tmux_socket, self._made_folders)
         self._door_due = 0.0
         self._complaint: str | None = None
@@ -89,8 +94,10 @@ class Probe:
         for door in self._doors.values():
             if door is not None:
                 door.close()
+        self._bridges.close()
         self._wake.close()
         self._watcher.close()
+        self._following.close()
         self._errands.close()
 
     def run(self, incoming: int, frames: Frames) -> None:
@@ -108,8 +115,13 @@ class Probe:
             is_calm = time.monotonic() < self._files_not_before
             # Unarmed, there is only the other end's silence to be noticed.
             ready = _ready(
-                (incoming, None if is_calm else self._watcher.fileno(), self._wake.fileno()),
-                _ATTENTION if self._is_armed or is_calm else 1.0,
+                (
+                    incoming,
+                    None if is_calm else self._watcher.fileno(),
+                    self._wake.fileno(),
+                    self._following.fileno(),
+                ),
+                min(_ATTENTION if self._is_armed or is_calm else 1.0, self._following.rest),
             )
             if incoming in ready:
                 chunk = os.read(incoming, 65_536)
@@ -125,6 +137,13 @@ class Probe:
     def obey(self, message: dict[str, object]) -> None:
         if message.get("do") in errands.NAMES:
             self._errands.take(message)
+            return
+        if message.get("do") in bridges.NAMES:
+            self._bridges.obey(message)
+            return
+        if message.get("do") == "follow":
+            paths = message.get("paths")
+            self._following.follow([str(path) for path in paths] if isinstance(paths, list) else [])
             return
         if message.get("do") != "look":
             return
@@ -161,6 +180,10 @@ class Probe:
             self._line.send({"notice": "stirred"})
         if self._watcher.fileno() in ready or time.monotonic() >= self._folders_due:
             self._tell_files()
+        if self._following.fileno() in ready or self._following.is_due():
+            grown = self._following.grown()
+            if grown:
+                self._line.send({"notice": "grown", "paths": grown})
 
     def _tell_files(self) -> None:
         changes = self._watcher.changes()
@@ -184,7 +207,7 @@ class Probe:
         complaint = ""
         for path, door in self._doors.items():
             try:
-                self._doors[path] = door or HookSocket(path, self._hand_on)
+                self._doors[path] = door or HookSocket(path, self._hand_on, self._bridges.take)
             except OSError as error:
                 complaint = str(error)
         if complaint != self._complaint:

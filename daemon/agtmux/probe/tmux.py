@@ -115,6 +115,10 @@ def ask(tmux: str, tmux_socket: str, words: list[str], deadline: float, content:
     raise TmuxError("tmux refused: %s" % (complaint[:200] or "exit status %d" % status))
 
 
+def is_without_server(complaint: str) -> bool:
+    return any(sign in complaint for sign in _NO_SERVER)
+
+
 def _chains(words: list[str], captures: dict[str, int], mark: str) -> list[list[str]]:
     """The first command with as many captures behind it as one may carry, and further ones for the others."""
     chains = [words]

@@ -184,7 +184,7 @@ if sys.platform != "linux":
             os.close(handle)
 
 
-def _best() -> Scanner:
+def best() -> Scanner:
     try:
         if sys.platform == "linux":
             return _Inotify()
@@ -223,7 +223,7 @@ class _Rule:
         except OSError:
             status = None
         if status is not None and stat.S_ISREG(status.st_mode):
-            self.files[path] = _sign(status)
+            self.files[path] = sign(status)
             changed[path] = False
             if len(self.files) > _MOST:
                 del self.files[min(self.files, key=self.files.__getitem__)]
@@ -269,7 +269,7 @@ class Watcher:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._rules = [_Rule(rule) for rule in rules]
-        self._scanner = scanner or _best()
+        self._scanner = scanner or best()
         self._clock = clock
         self._scan_due = -math.inf
 
@@ -384,7 +384,7 @@ def _written(path: str) -> float:
         return math.inf
 
 
-def _sign(status: os.stat_result) -> _Sign:
+def sign(status: os.stat_result) -> _Sign:
     return status.st_mtime_ns, status.st_size, status.st_dev, status.st_ino
 
 
@@ -407,7 +407,7 @@ def _entries(folder: str, pattern: str, is_kind: Callable[[int], bool]) -> list[
                     with contextlib.suppress(FileNotFoundError, PermissionError):
                         status = entry.stat(follow_symlinks=False)
                         if is_kind(status.st_mode):
-                            found.append((entry.path, _sign(status)))
+                            found.append((entry.path, sign(status)))
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         pass
     return found

@@ -12,6 +12,7 @@ from agtmux.domain.durations import SECOND
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.limits import Limits
 from agtmux.domain.panes import Target
+from agtmux.targets.bridges import Channel
 from agtmux.targets.link import Line, Link, unreachable
 from agtmux.targets.messages import MOST_PANES, Begun, Door, Looked, Notice, PaneRow, Screen, refused
 
@@ -64,6 +65,7 @@ class ProbeExecutor:
         on_refusal: Callable[[AgtmuxError], None],
         on_end: Callable[[], None],
         on_server: Callable[[], None],
+        on_bridge: Callable[[Channel], Awaitable[None]] | None = None,
     ) -> None:
         self._target = target
         self._open_line = open_line
@@ -78,9 +80,12 @@ class ProbeExecutor:
         self._on_refusal = on_refusal
         self._on_end = on_end
         self._on_server = on_server
+        self._on_bridge = on_bridge
         # The tmux server that was seen last on this line.
         self._server = ""
         self._link: Link | None = None
+        # Files whose growth is to be told.
+        self._followed: list[str] = []
         self._panes: dict[str, PaneRow] = {}
         self._sizes: dict[str, int] = {}
         # What the probe said of itself when the line was opened.
@@ -102,9 +107,10 @@ class ProbeExecutor:
             message = error.message if error.message.startswith(name) else f"{name}: {error.message}"
             raise AgtmuxError(error.code, message, {**error.details, "target": name}) from None
 
-    async def run(self, errand: dict[str, Any], kind: type[T]) -> T:
-        """Have something done there beside the looking, which is what opens the line. Raises AgtmuxError."""
-        name, limit = self._target.target_id, self._limits.command / SECOND
+    async def run(self, errand: dict[str, Any], kind: type[T], limit: float | None = None) -> T:
+        """Have something done there beside the looking, which is what opens the line. Raises AgtmuxError. `limit`, in
+        seconds, is for what may take longer than a command usually does."""
+        name, limit = self._target.target_id, limit or self._limits.command / SECOND
         link = self._link
         try:
             if link is None:
@@ -117,6 +123,13 @@ class ProbeExecutor:
             ) from None
         except AgtmuxError as error:
             raise AgtmuxError(error.code, f"{name}: {error.message}", error.details) from None
+
+    def follow(self, paths: list[str]) -> None:
+        """Have it told when one of these files grows, also after the line was opened anew."""
+        if paths != self._followed:
+            self._followed = paths
+            if self._link is not None and self._link.is_open:
+                self._link.follow(paths)
 
     def pane(self, pane_id: str) -> PaneRow | None:
         """As it was last seen."""
@@ -141,8 +154,16 @@ class ProbeExecutor:
             raise unreachable(f"it cannot be connected to: {error}") from None
         self.begun = None
         self.complaint = ""
-        self._link = Link(line, on_notice=self._hear, on_refusal=self._on_refusal, on_end=self._on_end)
+        self._link = Link(
+            line,
+            on_notice=self._hear,
+            on_refusal=self._on_refusal,
+            on_end=self._on_end,
+            on_bridge=self._on_bridge,
+        )
         self._link.begin(self._begin)
+        if self._followed:
+            self._link.follow(self._followed)
         return self._link
 
     async def _asked(self, link: Link, captures: list[str], anew: list[str]) -> Looked:

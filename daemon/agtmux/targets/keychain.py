@@ -1,4 +1,4 @@
-"""Passphrases and passwords for SSH, from the system's keyring and nowhere else.
+"""Secrets in the system's keyring and nowhere else: passphrases and passwords for SSH, and the board's token.
 
 Only keyrings that are known to encrypt are asked. A keyring that is missing, locked or of another kind has nothing to
 say, and the connection then fails as if there were no secret. It may ask its user and take long, so it is asked by
@@ -11,6 +11,7 @@ import asyncio
 import logging
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotInTime
 from typing import Any, Final
@@ -28,6 +29,8 @@ _TRUSTED: Final = (
 # A little less than a connection may take.
 _PATIENCE: Final = 2.5
 _ASK_AGAIN: Final = 600.0
+# Somebody waits for it, and may be asked to unlock it first.
+_LONG_PATIENCE: Final = 30.0
 
 _executor = ThreadPoolExecutor(max_workers=2, thread_name_prefix="keyring")
 _lock = threading.Lock()
@@ -42,6 +45,46 @@ def passphrase(key_file: str) -> str | None:
 async def password(ssh_target: str) -> str | None:
     """Of an account, kept as `ssh-password:<the ssh target>`."""
     return await asyncio.to_thread(_answer, f"ssh-password:{ssh_target}")
+
+
+class NoKeyring(Exception):
+    """There is none that can be trusted, or it does not answer."""
+
+
+async def kept(name: str) -> str | None:
+    """What is there under that name. Raises NoKeyring."""
+    found: str | None = await _asked_of(lambda backend: backend.get_password(SERVICE, name))
+    return found
+
+
+async def keep(name: str, secret: str) -> None:
+    """Raises NoKeyring."""
+    await _asked_of(lambda backend: backend.set_password(SERVICE, name, secret))
+
+
+async def _asked_of(ask: Callable[[Any], Any]) -> Any:
+    question = asyncio.get_running_loop().run_in_executor(_executor, _first_trusted, ask)
+    try:
+        return await asyncio.wait_for(question, _LONG_PATIENCE)
+    except TimeoutError:
+        raise NoKeyring("it does not answer; is it locked?") from None
+
+
+def _first_trusted(ask: Callable[[Any], Any]) -> Any:
+    try:
+        import keyring
+
+        backends = [each for each in _backends(keyring.get_keyring()) if _is_trusted(each)]
+    except Exception as error:
+        raise NoKeyring(type(error).__name__) from None
+    why = "there is none"
+    for backend in backends:
+        try:
+            return ask(backend)
+        except Exception as error:
+            # Backends raise what their system's library raises, and that may quote what it was given.
+            why = type(error).__name__
+    raise NoKeyring(why)
 
 
 def _answer(name: str) -> str | None:
@@ -71,7 +114,7 @@ def _secret(name: str) -> str | None:
         _log.warning("there is no keyring: %s", type(error).__name__)
         return None
     for backend in backends:
-        if not type(backend).__module__.startswith(_TRUSTED):
+        if not _is_trusted(backend):
             continue
         try:
             found = backend.get_password(SERVICE, name)
@@ -82,6 +125,10 @@ def _secret(name: str) -> str | None:
         if found is not None:
             return str(found)
     return None
+
+
+def _is_trusted(backend: Any) -> bool:
+    return type(backend).__module__.startswith(_TRUSTED)
 
 
 def _backends(keyring: Any) -> list[Any]:

@@ -14,7 +14,8 @@ from typing import Any, Final, TypeVar
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.legible import legible
 from agtmux.probe.frames import FrameError, Frames, encode
-from agtmux.targets.messages import Looked, Notice, Reply, answer, read, refused
+from agtmux.targets.bridges import Bridges, Channel
+from agtmux.targets.messages import BridgeNotice, Looked, Notice, Reply, answer, read, refused
 
 _log = logging.getLogger(__name__)
 
@@ -51,11 +52,13 @@ class Link:
         on_notice: Callable[[Notice], Awaitable[None]],
         on_refusal: Callable[[AgtmuxError], None],
         on_end: Callable[[], None],
+        on_bridge: Callable[[Channel], Awaitable[None]] | None = None,
     ) -> None:
         self._line = line
         self._on_notice = on_notice
         self._on_refusal = on_refusal
         self._on_end = on_end
+        self._bridges = Bridges(self._write, on_bridge)
         self._waiting: dict[int, _Asked] = {}
         self._given_up: set[int] = set()
         self._asked = 0
@@ -79,6 +82,10 @@ class Link:
     async def look(self, captures: list[str], anew: list[str], limit: float) -> Looked:
         """Raises AgtmuxError when there is no answer, or the answer is that it cannot look."""
         return await self._ask({"do": "look", "captures": captures, "anew": anew, "limit": limit}, Looked)
+
+    def follow(self, paths: list[str]) -> None:
+        """Be told when one of these files grows, and of no others."""
+        self._write({"do": "follow", "paths": paths})
 
     async def run(self, errand: dict[str, Any], kind: type[T], limit: float) -> T:
         """Have something done that is no look, and may take its time beside them. Raises AgtmuxError as the probe does,
@@ -139,6 +146,10 @@ class Link:
 
     async def _hear(self, frame: bytes) -> None:
         said = read(frame)
+        if isinstance(said, BridgeNotice):
+            # They have a measure of their own, and wait for nobody.
+            self._bridges.hear(said)
+            return
         if not isinstance(said, Reply):
             self._count_notice()
             await self._notices.put(said)
@@ -178,6 +189,7 @@ class Link:
             return
         self._ended = error
         self._line.close()
+        self._bridges.end()
         for asked in self._waiting.values():
             if not asked.answer.done():
                 asked.answer.set_exception(error)

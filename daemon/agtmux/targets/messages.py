@@ -8,7 +8,9 @@ import msgspec
 
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.panes import ForegroundProcess
-from agtmux.probe.files import MOST_BYTES
+from agtmux.probe.bridges import PIECE
+from agtmux.probe.excerpts import LeftOut
+from agtmux.probe.files import MOST_BYTES, FileState
 from agtmux.probe.watching import LONGEST_TEXT
 
 T = TypeVar("T")
@@ -97,6 +99,12 @@ class SessionFile(msgspec.Struct, frozen=True):
     beside: Annotated[tuple[_Word, ...], msgspec.Meta(max_length=64)] = ()
 
 
+class Grown(msgspec.Struct, frozen=True):
+    """Files that are followed have changed."""
+
+    paths: Annotated[list[_Line], msgspec.Meta(max_length=500)]
+
+
 class Stirred(msgspec.Struct, frozen=True):
     """There may be something to see."""
 
@@ -105,14 +113,54 @@ class Woken(msgspec.Struct, frozen=True):
     """There is something to see: tmux itself says so."""
 
 
-Notice = Begun | Door | Hook | SessionFile | Stirred | Woken
+_Number = Annotated[int, msgspec.Meta(ge=1, le=2**53)]
+_Pids = Annotated[tuple[_Pid, ...], msgspec.Meta(max_length=64)]
+
+
+class BridgeCame(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The words about bridges have no place for a pane or a target: whose they are is worked out here."""
+
+    notice: str
+    bridge: _Number
+
+
+class BridgeSaid(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """A piece of a line; with the last one the processes that say it, first those with a terminal or none, then only
+    those with one."""
+
+    notice: str
+    bridge: _Number
+    data: Annotated[bytes, msgspec.Meta(max_length=PIECE)]
+    is_last: bool
+    lineage: _Pids | None = None
+    on_terminal: _Pids | None = None
+    service: _Word = ""
+
+
+class BridgeTook(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    notice: str
+    bridge: _Number
+
+
+class BridgeLeft(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    notice: str
+    bridge: _Number
+
+
+BridgeNotice = BridgeCame | BridgeSaid | BridgeTook | BridgeLeft
+Notice = Begun | Door | Hook | SessionFile | Grown | Stirred | Woken | BridgeNotice
 _NOTICES: dict[str, type[Notice]] = {
     "begun": Begun,
     "door": Door,
     "hook": Hook,
     "file": SessionFile,
+    "grown": Grown,
     "stirred": Stirred,
     "woken": Woken,
+    "bridge": BridgeCame,
+    "said": BridgeSaid,
+    "took": BridgeTook,
+    "left": BridgeLeft,
 }
 
 
@@ -136,14 +184,32 @@ class FileRead(msgspec.Struct, frozen=True):
     data: Annotated[bytes, msgspec.Meta(max_length=MOST_BYTES)] | None
     mode: Annotated[int, msgspec.Meta(ge=0, le=0o7777)] = 0
     target: _Line | None = None
+    # Of an excerpt, what is not in it, and the digest of the file.
+    left_out: LeftOut | None = None
+    whole_digest: Annotated[str, msgspec.Meta(pattern=r"\A([0-9a-f]{64})?\Z")] = ""
 
     def __post_init__(self) -> None:
         if self.target is not None and not self.target.isprintable():
             raise ValueError("a path that is not text")
+        if (self.left_out is None) != (not self.whole_digest):
+            raise ValueError("an excerpt without the digest of its file")
+        if self.left_out is not None:
+            self.left_out.check(self.data or b"")
+
+    def as_state(self) -> FileState | None:
+        if self.data is None:
+            return None
+        return FileState(self.data, self.mode, self.target, self.left_out, self.whole_digest)
 
 
 class Folder(msgspec.Struct, frozen=True):
     is_folder: bool
+
+
+class Answered(msgspec.Struct, frozen=True):
+    """Whether anybody listens on a socket."""
+
+    is_answered: bool
 
 
 class Made(msgspec.Struct, frozen=True):
@@ -165,6 +231,40 @@ class TmuxHooks(msgspec.Struct, frozen=True):
 
 class Output(msgspec.Struct, frozen=True):
     text: Annotated[str, msgspec.Meta(max_length=4_000_000)]
+
+
+class TranscriptFound(msgspec.Struct, frozen=True):
+    """The file of an agent's conversation; empty if none is known to be its."""
+
+    path: _Line
+    session_id: Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9_-]{0,128}\Z")]
+    # Whether its process says so, and not a hook alone.
+    is_proven: bool
+
+
+class Slice(msgspec.Struct, frozen=True):
+    """Whole lines of a file, and the place after them."""
+
+    is_there: bool
+    # Nothing before this place is what was there: it was read from there on anew.
+    is_anew: bool = False
+    # Bytes at its beginning that are not told.
+    skipped: Annotated[int, msgspec.Meta(ge=0)] = 0
+    lines: Annotated[bytes, msgspec.Meta(max_length=4_000_000)] = b""
+    offset: Annotated[int, msgspec.Meta(ge=0, le=2**53)] = 0
+    mark: Annotated[str, msgspec.Meta(max_length=64)] = ""
+    is_within: bool = False
+    has_more: bool = False
+
+
+class LogKept(msgspec.Struct, frozen=True):
+    """Where a log was written to, which people are shown."""
+
+    path: _Line
+
+    def __post_init__(self) -> None:
+        if not self.path.startswith("/") or not self.path.isprintable():
+            raise ValueError("a path that is none")
 
 
 class Glanced(msgspec.Struct, frozen=True):

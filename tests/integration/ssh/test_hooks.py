@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from agtmux.hook.compose import compose
+from support.histories import with_history
 from support.home import COMMANDS, PATIENCE, Home, wait_until
 from support.sshd import Sshd
 from support.targets import HASTY, add, seen, state
@@ -205,6 +206,18 @@ def test_a_symbolic_link_there_is_followed_and_told(home: Home, vms: Vms) -> Non
     (item,) = hooks(home, "install")
     assert any(str(real) in warning for warning in item["warnings"])
     assert file.is_symlink() and "agtmux-hook" in real.read_text()
+    hooks(home, "uninstall")
+    assert tree(vm) == before
+
+
+def test_a_large_file_there_is_as_before(home: Home, vms: Vms) -> None:
+    """More than the line takes at once."""
+    [vm] = vms(1)
+    file = settings(vm, with_history(12_000_000, hooks={"Stop": []}))
+    before = tree(vm)
+    watched(home, vm)
+    (item,) = hooks(home, "install")
+    assert item["error"] is None and "agtmux-hook" in json.dumps(json.loads(file.read_text())["hooks"])
     hooks(home, "uninstall")
     assert tree(vm) == before
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from support.home import Home, shared_home, wait_until
-from support.liar import envelope, install, said_by_hook
+from support.liar import envelope, install, said, said_by_hook
 from support.processes import read_text
 from support.sshd import Sshd, write_client_config
 from support.targets import (
@@ -119,11 +119,17 @@ UNREADABLE = "it said something that cannot be read"
 NO_ANSWER = "no answer within 2 seconds"
 FLOOD = "it reports more than [0-9]+ times a second"
 FILE = {"notice": "file", "name": "claude", "path": "/x", "gone": False, "text": "x" * 1_000}
+NOT_TAKEN_LINE = "what this target says is not taken: a bridge of it says a line without end"
+CAME = {"notice": "bridge", "bridge": 1}
 ABOUT_HOST = said_by_hook(envelope("running", target_id="host", pane_id="%0"))
 
 
 def forged(**fields: Any) -> Lie:
     return Lie("forged_pane", fields, UNREADABLE)
+
+
+def about_bridges(error: str, *messages: dict[str, Any]) -> Lie:
+    return Lie("bridges", {"messages": list(messages)}, error)
 
 
 def process(**fields: Any) -> dict[str, Any]:
@@ -173,6 +179,22 @@ LIES = {
     "a flood of files": Lie("flood", {"message": FILE}, FLOOD),
     "a flood of complaints": Lie("flood", {"message": {"notice": "door", "complaint": "no\n" * 1_000}}, FLOOD),
     "a flood of reports about others": Lie("flood", {"message": ABOUT_HOST}, FLOOD),
+    "a bridge that names a pane": about_bridges(UNREADABLE, {**CAME, "pane_id": "%0"}),
+    "a bridge that names a target": about_bridges(UNREADABLE, {**CAME, "target": "host"}),
+    "a line that names a target": about_bridges(UNREADABLE, CAME, said(1, b"{}", target_id="host", pane_id="%0")),
+    "a line that names a runtime": about_bridges(UNREADABLE, CAME, said(1, b"{}", runtime_id="f" * 64)),
+    "a line of a process beyond all": about_bridges(UNREADABLE, CAME, said(1, b"{}", lineage=[1 << 40])),
+    "a line of a thousand processes": about_bridges(UNREADABLE, CAME, said(1, b"{}", lineage=[5] * 1_000)),
+    "a bridge that is a word": about_bridges(UNREADABLE, {"notice": "bridge", "bridge": "1"}),
+    "a bridge twice": about_bridges("it has a bridge twice", CAME, CAME),
+    "a bridge too many": about_bridges("or more than 64", *({**CAME, "bridge": each} for each in range(1, 99))),
+    "a line of a bridge that is not there": about_bridges("a bridge that is not there", said(7, b"{}")),
+    "the end of a bridge that is not there": about_bridges("a bridge that is not there", {**CAME, "notice": "left"}),
+    "an answer taken that nobody gave": about_bridges("takes what nobody gave", CAME, {**CAME, "notice": "took"}),
+    "a piece that is too large": about_bridges(UNREADABLE, CAME, said(1, b"x" * 50_000)),
+    "more than a bridge may say": about_bridges("says more than it may", CAME, *[said(1, b"{}")] * 300),
+    "new bridges without end": Lie("new_bridges_without_end", error="more new bridges than can be"),
+    "a bridge that never takes": Lie("bridge_that_never_takes", error=None, is_refused=False),
     # They are taken no faster than the store takes them.
     "a flood of reports": Lie("flood_of_reports", {"pane_id": "%0"}, f"{FLOOD}|{NO_ANSWER}", is_refused=False),
 }
@@ -207,7 +229,7 @@ def assert_harmless(stage: Stage, lie: Lie, while_it_lies: Callable[[], None] = 
     assert stage.others() == before
     report(home, "host", stage.panes["host"], "state.running")
     fire_hook(home, stage.honest, stage.panes["vm2"], "UserPromptSubmit")
-    wait_until(lambda: state(home, "vm2", stage.panes["vm2"]) == "running", "what the honest VM's hook says", 5)
+    wait_until(lambda: state(home, "vm2", stage.panes["vm2"]) == "running", "what the honest VM's hook says")
     assert state(home, "host", stage.panes["host"]) == "running"
     assert error(home, "host") == error(home, "vm2") == ""
     assert resident_bytes(stage.daemon.pid) - size < 60 * MEGABYTE
@@ -247,6 +269,37 @@ def test_a_vm_can_report_about_itself(stage: Stage) -> None:
         wait_until(lambda: state(stage.home, stage.name, "%0") == "running", "its own report")
 
     assert_harmless(stage, lie, it_runs)
+
+
+@needs_proc
+def test_a_line_of_a_bridge_has_an_end(stage: Stage) -> None:
+    """Though it is said at no greater pace than it may be, and the looks are as they should be."""
+    assert_harmless(stage, Lie("bridge_without_end", error=None))
+    assert f"refused what {stage.name} reports: {NOT_TAKEN_LINE}" in log_text(stage.home)
+
+
+@needs_proc
+@pytest.mark.parametrize("whose", ["host", "vm2", "its own"])
+def test_a_vm_can_only_ask_as_one_of_its_own_panes(stage: Stage, whose: str) -> None:
+    """By the numbers of processes, which is all that it may say."""
+    pids = {"host": stage.home.tmux("display-message", "-p", "-t", stage.panes["host"], "#{pane_pid}")}
+    pids["vm2"] = stage.honest.tmux("display-message", "-p", "-t", stage.panes["vm2"], "#{pane_pid}")
+    # As `row` has it.
+    pids["its own"] = "4000"
+    expected = "you are pane:" if whose == "its own" else "you are nobody"
+    lie = Lie("asks_as", {"lineage": [int(pids[whose])]}, error=None, is_refused=False)
+    # Its user has let it in.
+    noted = stage.home.state / "backups" / "ssh" / "vm1" / "installed.json"
+    noted.parent.mkdir(parents=True, exist_ok=True)
+    noted.write_text(json.dumps({"agtmux-mcp": {"/x/agtmux-mcp": []}}))
+
+    def it_was_told() -> None:
+        wait_until(lambda: stage.of_liar().get("%0", {}).get("title", "").startswith(expected), expected)
+
+    try:
+        assert_harmless(stage, lie, it_was_told)
+    finally:
+        noted.unlink()
 
 
 @needs_proc
@@ -352,6 +405,43 @@ def test_a_lie_about_files_harms_nobody_else(stage: Stage, errands: dict[str, An
 
     assert_harmless(stage, Lie("lies_about", errands, error=None, is_refused=False), hooks_are_asked_for)
     assert own_files() == before
+    assert stage.home.health()["failures"] == {}
+
+
+ENTRY_OF_ANOTHER = b'{"mcpServers": {"agtmux": {"command": "/x/agtmux-mcp", "args": ["--socket", "/x/s"]}}}'
+BRIDGE_FILES: dict[str, tuple[dict[str, Any], str]] = {
+    "a file of two megabytes": ({"read": done(data="A" * 2 * MEGABYTE)}, NOT_TAKEN),
+    "a home that moves a terminal": ({"environ": done(values={"HOME": f"/{EVIL}"})}, NOT_TAKEN),
+    "no home": ({"environ": done(values={})}, "E_CONFIG: "),
+    "a socket that moves a terminal": ({"environ": done(values={"HOME": "/x", "AGTMUX_SOCKET": EVIL})}, NOT_TAKEN),
+    "ten thousand folders": ({"replace": done(folders=["/x"] * 10_000)}, NOT_TAKEN),
+    "somebody who answers perhaps": (
+        {
+            "read": done(data=base64.b64encode(ENTRY_OF_ANOTHER).decode(), mode=0o600),
+            "is_answered": done(is_answered="perhaps"),
+        },
+        # What is there in the place of the program is not ours.
+        NOT_TAKEN + "|E_CONFIG: .* is not agtmux's",
+    ),
+    "brackets without end": ({"read": content(b"[" * 900_000)}, "E_CONFIG: "),
+    "nothing at all": ({"read": None}, "E_TIMEOUT: "),
+}
+
+
+@needs_proc
+@pytest.mark.parametrize(("errands", "told"), BRIDGE_FILES.values(), ids=list(BRIDGE_FILES))
+def test_a_lie_about_the_bridge_harms_nobody_else(stage: Stage, errands: dict[str, Any], told: str) -> None:
+    before = sorted(stage.home.folder.glob(".*"))
+
+    def it_is_asked_for() -> None:
+        wait_until(lambda: list(stage.of_liar()) == ["%0"], "its own pane")
+        for action in ("status", "unregister", "register"):
+            said = stage.home.run("mcp", action, "--target", stage.name, "--agent", "claude")
+            assert not re.search("[\x00-\x08\x0b-\x1f\x7f]", said.stdout + said.stderr), said
+        assert re.search(told, said.stderr) and said.returncode, said
+
+    assert_harmless(stage, Lie("lies_about", errands, error=None, is_refused=False), it_is_asked_for)
+    assert sorted(stage.home.folder.glob(".*")) == before
     assert stage.home.health()["failures"] == {}
 
 

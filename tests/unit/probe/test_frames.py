@@ -7,18 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agtmux.probe.frames import MAX_FRAME, FrameError, Frames, decode, encode
+from support.cutting import CUTS, parts
 
 MESSAGES = st.lists(st.dictionaries(st.text(max_size=8), st.text(max_size=40) | st.integers()), max_size=6)
 
 
-@given(MESSAGES, st.data())
-def test_messages_survive_any_cut(messages, data):
+@given(MESSAGES, CUTS)
+def test_messages_survive_any_cut(messages, cuts):
     stream = b"".join(encode(message) for message in messages)
     frames, found = Frames(), []
-    while stream:
-        size = data.draw(st.integers(1, len(stream)))
-        found += frames.feed(stream[:size])
-        stream = stream[size:]
+    for part in parts(stream, cuts):
+        found += frames.feed(part)
     assert [decode(frame) for frame in found] == messages
 
 

@@ -103,6 +103,11 @@ def test_a_lineage_ends_at_a_service_that_was_there_before(tmp_path: Path, monke
         fields = ["S", ppid, pid, pid, tty, pid, *[0] * 13, round(started * tick), *[0] * 10]
         (tmp_path / str(pid) / "stat").write_text(f"{pid} (a (b) c) {' '.join(map(str, fields))}")
 
+    def way(pid: int) -> processes.WayUp:
+        found = processes.way_up(pid)
+        assert found is not None
+        return found
+
     put(1, 0, 0, 0)
     put(50, 1, 0, 10)  # the tmux server
     put(60, 50, TTY, 20)  # a shell
@@ -112,5 +117,9 @@ def test_a_lineage_ends_at_a_service_that_was_there_before(tmp_path: Path, monke
     assert processes.lineage(81) == [81, 80, 70, 60]
     put(75, 70, 0, 40)  # the agent's service, and a hook of that
     put(90, 75, 0, 500)
+    (tmp_path / "75" / "cmdline").write_text("/opt/bin/codex\0app-server\0")
+    (tmp_path / "50" / "cmdline").write_text("tmux\0")
     assert processes.lineage(90) == [90]
-    assert processes.lineage(4711) is None
+    assert [way(pid).service_name for pid in (90, 81)] == ["codex", "tmux"]
+    assert [way(pid).on_terminal for pid in (90, 81, 70)] == [[], [], [70, 60]]
+    assert processes.lineage(4711) is None and processes.way_up(4711) is None
