@@ -5,7 +5,7 @@ the exit status of a command and the HTTP status of a response:
 
 AgtmuxError
 ├── exit 1, failed                      E_INTERNAL, E_STORE, E_TIMEOUT, E_UNSUPPORTED, E_TOO_LARGE, E_EVENT_INVALID,
-│                                       E_ALREADY_RUNNING, E_DELIVERY_UNCERTAIN
+│                                       E_ALREADY_RUNNING, E_DELIVERY_UNCERTAIN, E_AGENT_FAILED
 ├── exit 2, asked for wrongly           E_USAGE, E_CONFIG, E_REF_INVALID, E_REF_INVALID_ENCODING, E_CURSOR_INVALID
 ├── exit 3, the daemon is not there     E_DAEMON_UNAVAILABLE
 ├── exit 4, refused by a guard          E_RUNTIME_STALE, E_PRECONDITION_FAILED, E_SNAPSHOT_EXPIRED,
@@ -37,6 +37,7 @@ class ErrorCode(StrEnum):
     EVENT_INVALID = "E_EVENT_INVALID"
     ALREADY_RUNNING = "E_ALREADY_RUNNING"
     DELIVERY_UNCERTAIN = "E_DELIVERY_UNCERTAIN"
+    AGENT_FAILED = "E_AGENT_FAILED"
     USAGE = "E_USAGE"
     CONFIG = "E_CONFIG"
     REF_INVALID = "E_REF_INVALID"
@@ -73,6 +74,7 @@ STATUSES: Final[dict[ErrorCode, tuple[int, int]]] = {
     ErrorCode.EVENT_INVALID: (1, 400),
     ErrorCode.ALREADY_RUNNING: (1, 409),
     ErrorCode.DELIVERY_UNCERTAIN: (1, 409),
+    ErrorCode.AGENT_FAILED: (1, 503),
     ErrorCode.USAGE: (2, 400),
     ErrorCode.CONFIG: (2, 400),
     ErrorCode.REF_INVALID: (2, 400),

@@ -24,6 +24,10 @@ TARGET_HEALTH_CHANGED: Final = "target_health_changed"
 DEMOTION_DUE: Final = "demotion_due"
 
 
+LONGEST_SUMMARY: Final = 200
+LONGEST_DETAIL: Final = 2_000
+
+
 @dataclass(frozen=True, slots=True)
 class Attention:
     """What a waiting agent asks of its user."""
@@ -32,6 +36,11 @@ class Attention:
     summary: Redacted
     detail: Redacted | None = None
     options: tuple[Redacted, ...] = ()
+
+
+def shortened(text: Redacted, limit: int) -> Redacted:
+    """With a sign that it goes on: nobody is to say yes to more than is shown without knowing it."""
+    return text if len(text) <= limit else Redacted(f"{text[: limit - 1]}…")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +93,8 @@ class Event:
     verdict: Verdict | None = None
     # A guard for events that are about a state seen earlier: it applies only to that version.
     if_state_version: int | None = None
+    # The file that the agent says it writes its conversation to. It is not kept: what follows it looks for itself.
+    transcript: str = ""
 
 
 def derive_dedupe_key(source: str, source_event_id: str | None, event_type: str, payload: bytes) -> str:

@@ -11,11 +11,20 @@ from agtmux.domain.states import Health
 from agtmux.domain.timestamps import Timestamp
 
 HOST: Final = TargetId("host")
+# There while there are chat sessions, which are its panes.
+CHAT: Final = TargetId("chat")
+
+
+def machine_of(target_id: TargetId) -> TargetId:
+    """The target whose probe is where an agent works: chat sessions are on this machine."""
+    return HOST if target_id == CHAT else target_id
 
 
 class TargetKind(StrEnum):
     LOCAL = "local"
     SSH = "ssh"
+    # Sessions of this machine that tell of themselves. Nobody adds or looks at one, and no tmux server is behind it.
+    CHAT = "chat"
 
 
 @dataclass(frozen=True, slots=True)

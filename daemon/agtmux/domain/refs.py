@@ -33,7 +33,10 @@ _PANE_ID = re.compile(r"%[0-9]+")
 _SESSION_ENC = re.compile(r"(?:[A-Za-z0-9._~-]|%[0-9A-Fa-f]{2})+")
 _UNRESERVED: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
-_EXPECTED: Final = "write runtime:<runtime_id> or pane:<target>/<session>/<@window>/<%pane> as `list panes` shows it"
+_EXPECTED: Final = (
+    "write a pane as `agtmux list panes` shows it, its number (%3, or host/%3), its agent's name, or"
+    " runtime:<runtime_id>"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +138,9 @@ def _target(name: str, text: str) -> str:
 
 
 def _invalid(text: str) -> AgtmuxError:
-    return AgtmuxError(ErrorCode.REF_INVALID, f"{text[:200]!r} is not a ref; {_EXPECTED}", {"ref": text[:200]})
+    return AgtmuxError(
+        ErrorCode.REF_INVALID, f"{text[:200]!r} is no pane and no agent; {_EXPECTED}", {"ref": text[:200]}
+    )
 
 
 def _bad_encoding(session_enc: str) -> AgtmuxError:

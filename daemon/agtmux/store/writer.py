@@ -43,6 +43,10 @@ class Transaction:
     def execute(self, sql: str, parameters: Parameters = ()) -> None:
         self._connection.execute(sql, parameters)
 
+    def insert(self, sql: str, parameters: Parameters) -> int:
+        """The number of the new row."""
+        return self._connection.execute(sql, parameters).lastrowid or 0
+
     def execute_many(self, sql: str, rows: Iterable[Parameters]) -> None:
         self._connection.executemany(sql, rows)
 
@@ -75,11 +79,15 @@ class Writer:
 
     async def write(self, job: Job[T]) -> T:
         """Run `job`; returns what it returned once it is durable, or raises with nothing of it kept."""
+        return await self.begin(job)
+
+    def begin(self, job: Job[T]) -> asyncio.Future[T]:
+        """The same without waiting for it. Whoever cancels the future does not hear of it, but it is done."""
         if self._task is None or self._task.done():
             raise AgtmuxError(ErrorCode.DAEMON_UNAVAILABLE, "the daemon is stopping; try again in a moment")
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._queue.put_nowait((job, future))
-        return await future
+        return future
 
     async def close(self) -> None:
         """Finish what was queued, then end."""

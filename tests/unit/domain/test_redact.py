@@ -404,8 +404,9 @@ ANYTHING = st.text(string.printable + "äß→🔑", min_size=12, max_size=30)
 
 
 def is_telling(secret: str) -> bool:
-    """Not a value that is kept on purpose: a variable, a command, a placeholder, a scheme, blanks."""
-    return re.match(r"[A-Za-z0-9]", secret) is not None and len(set(secret)) > 5
+    """Not a value that is kept on purpose: a variable, a command, a placeholder, a scheme, a type, blanks."""
+    is_type = re.fullmatch(r"[A-Za-z_.]+\[[A-Za-z_., |\[\]]+\]", secret) is not None
+    return re.match(r"[A-Za-z0-9]", secret) is not None and len(set(secret)) > 5 and not is_type
 
 
 def trace(secret: str) -> str:

@@ -217,6 +217,10 @@ async def test_what_an_earlier_daemon_wrote_moves_the_clock_on(tmp_path: Path) -
 FROZEN = {
     1: "b9d466cbae7ea44d82fae313da2cb3485de429ff028d2def70798dd49450b948",
     2: "1cd0a4c0f8a371e205300f26e0fd7d42299b4ad1e4f3b394cb91760e75693407",
+    3: "ce107d454deac74a4bfa02d8922d44e6cefbca8c528c4c5fff5a54a3ba2ceaac",
+    4: "caedba515f86a8f3791b11208351209747e8d73ef4bb7a44b34d9f7e90838d5e",
+    5: "89a4a28b0012845aa612bbab1b44a7e65bffe66ffc9c57388467570f9a21ca5a",
+    6: "70eb858a1c4ab4493eff552e5cbf9aebeeeb24a4bef023729716a8d037b93679",
 }
 
 

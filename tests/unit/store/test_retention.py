@@ -6,9 +6,13 @@ from pathlib import Path
 import pytest
 
 from agtmux.domain.durations import SECOND, parse_duration
+from agtmux.domain.mail import Party, Status
 from agtmux.domain.panes import HOST
 from agtmux.domain.redact import Redacted
 from agtmux.domain.timestamps import Timestamp
+from agtmux.messages.directory import USER
+from agtmux.messages.letters import Letter, message_of
+from agtmux.messages.mailbox import Mailbox, Wanted
 from agtmux.store.retention import Retention, forget
 from unit.builders import PANE, T0, FakeTime, a_core, a_pane, an_event, rows, seen, unbound
 
@@ -135,3 +139,17 @@ async def test_the_time_a_thing_is_kept_can_be_configured(tmp_path: Path) -> Non
         await core.take(payload_of("e1", 0))
         await forget(core.database, Retention(payload=SECOND, metadata=10 * SECOND), Timestamp(T0 + 2 * SECOND))
     assert rows(tmp_path, "SELECT event_id, raw_payload FROM events") == [("e1", None)]
+
+
+async def test_a_message_that_is_over_is_forgotten_and_one_that_waits_is_not(tmp_path: Path) -> None:
+    async with a_core(tmp_path) as core:
+        mailbox = Mailbox(core.database)
+        over, open_one = (
+            message_of(Party("a"), Party(USER), Letter(text), days(0), parse_duration("30d"))
+            for text in ("over", "open")
+        )
+        await mailbox.put([over, open_one])
+        await mailbox.settle(over, days(0), Status.DELIVERED)
+        for now, contents in ((7, {"over", "open"}), (7.5, {None, "open"}), (14.5, {"open"})):
+            await forget(core.database, RETENTION, days(now))
+            assert {message.content for message in await mailbox.listing(Wanted(), 10)} == contents

@@ -1,0 +1,188 @@
+"""A team's file, and when a task in it takes too long."""
+
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from agtmux.agents.registry import Registry
+from agtmux.config import Config
+from agtmux.domain.durations import SECOND, parse_duration
+from agtmux.domain.errors import AgtmuxError
+from agtmux.domain.limits import MailLimits
+from agtmux.domain.mail import Message, MessageType, Party, Priority, Reason, Status
+from agtmux.domain.panes import HOST
+from agtmux.domain.runtimes import PaneId
+from agtmux.domain.timestamps import Timestamp
+from agtmux.messages.directory import Directory
+from agtmux.messages.gate import Gate
+from agtmux.messages.letters import Letter, message_of
+from agtmux.messages.mailbox import Mailbox, Wanted
+from agtmux.messages.policy import Policy as MailPolicy
+from agtmux.messages.post import LONGEST_FETCH, LONGEST_SEND, Post
+from agtmux.messages.postman import Postman
+from agtmux.messages.team import Timeouts, read_sheet
+from agtmux.messages.teams import Task, Teams, overdue
+from agtmux.observe.supervisor import Supervisor
+from agtmux.worktrees.teaming import order_of
+from unit.builders import FakeTime, a_core, a_pane, an_event, seen
+
+TEAM = {
+    "name": "review",
+    "folder": "/work",
+    "roles": {
+        "lead": {"agent": "claude", "prompt": "Divide the work.", "user": True},
+        "writer": {"agent": "codex", "peers": ["lead"]},
+        "reader": {"agent": "gemini", "peers": []},
+    },
+}
+
+
+def test_who_writes_to_whom():
+    team = read_sheet(TEAM)
+    assert team.role("lead").peers == ("writer", "reader", "user")
+    assert team.role("writer").peers == ("lead",)
+    assert team.role("reader").peers == ()
+
+
+def test_a_member_is_told_who_it_is_and_whom_it_works_with():
+    """orchestrator: starting, word to the user."""
+    team = read_sheet(TEAM)
+    lead, reader = team.briefing("lead"), team.briefing("reader")
+    assert lead.startswith("You are lead, in the team review.") and lead.endswith("\n\nDivide the work.")
+    assert "You work with writer, reader." in lead and "You speak to the user" in lead
+    assert "You work with" not in reader and "You do not speak to the user" in reader
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"name": "Not A Name"}, "is no name"),
+        ({"roles": {}}, "roles"),
+        ({"roles": {"user": {"agent": "claude"}}}, "is no name"),
+        ({"roles": {"claude-3": {"agent": "claude"}}}, "is no name"),
+        ({"roles": {"a": {"agent": "claude", "peers": ["nobody"]}}}, "'nobody', who is not in the team"),
+        ({"roles": {"a": {"agent": "claude", "peer": ["b"]}}}, "peer"),
+        ({"roles": {"a": {}}}, "agent"),
+        ({"timeouts": {"task": "soon"}}, "timeouts.task"),
+        ({"timeouts": {"tasks": "1s"}}, "tasks"),
+    ],
+)
+def test_a_file_that_is_wrong_is_told_where(change: dict[str, object], said: str) -> None:
+    with pytest.raises(AgtmuxError) as caught:
+        read_sheet(TEAM | change)
+    assert caught.value.code == "E_USAGE" and said in caught.value.message
+
+
+def test_the_example_is_a_team_that_can_be_launched(tmp_path: Path) -> None:
+    file = Path(__file__).resolve().parents[3] / "docs" / "examples" / "review-team.toml"
+    team = read_sheet({"folder": str(tmp_path), **tomllib.loads(file.read_text("utf-8"))})
+    assert team.name == "review" and {name: team.role(name).peers for name in team.roles} == {
+        "lead": ("writer", "reader", "user"),
+        "writer": ("lead",),
+        "reader": ("lead", "writer"),
+    }
+    registry = Registry.load()
+    for name in team.roles:
+        order_of(team, name, registry, tmp_path).checked(registry)
+
+
+def test_each_step_has_the_time_that_was_asked_for() -> None:
+    """orchestrator: start time-out, send time-out, receive time-out, task time-out, idle time-out."""
+    seconds = {name: Timeouts().microseconds(name) / SECOND for name in Timeouts.__struct_fields__}
+    assert seconds == {"start": 30, "send": 10, "receive": 60, "task": 300, "idle": 120}
+    assert parse_duration(Config().launch.start_timeout) == 30 * SECOND
+    assert (LONGEST_SEND, LONGEST_FETCH) == (10, 60)
+
+
+def at(seconds: float) -> Timestamp:
+    return Timestamp(int(seconds * SECOND))
+
+
+WAITING = Message(
+    "ab12cd34ef56ab78",
+    Party("lead"),
+    Party("writer"),
+    MessageType.TASK_REQUEST,
+    Priority.NORMAL,
+    "x",
+    1,
+    sent_at=at(0),
+    expires_at=at(3600),
+    reason=Reason.DIALOG_OPEN,
+)
+GIVEN = replace(WAITING, status=Status.DELIVERED, settled_at=at(5), reason=Reason.NONE)
+
+
+@pytest.mark.parametrize(
+    ("task", "now", "is_at_rest", "steps"),
+    [
+        (Task(WAITING), 10, False, set()),
+        (Task(WAITING), 11, False, {"send"}),
+        (Task(WAITING), 301, True, {"send", "task"}),
+        (Task(GIVEN), 60, False, set()),
+        (Task(GIVEN), 66, False, {"receive"}),
+        (Task(GIVEN, heard_at=at(40)), 66, False, set()),
+        (Task(GIVEN, heard_at=at(40)), 301, False, {"task"}),
+        (Task(GIVEN, heard_at=at(40)), 161, False, set()),
+        (Task(GIVEN, heard_at=at(40)), 161, True, {"idle"}),
+        (Task(GIVEN, heard_at=at(40), is_over=True), 999, True, set()),
+        (Task(replace(WAITING, status=Status.REFUSED)), 999, True, set()),
+    ],
+)
+def test_who_gave_a_task_hears_what_takes_too_long(task: Task, now: float, is_at_rest: bool, steps: set[str]) -> None:
+    """orchestrator: send time-out, receive time-out, task time-out, idle time-out."""
+    told = overdue(task, at(now), Timeouts(), is_at_rest=is_at_rest)
+    assert set(told) == steps
+    assert all("writer" in text for text in told.values())
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "said"),
+    [
+        (Status.EXPIRED, Reason.TTL_ENDED, "before its time was over"),
+        (Status.REFUSED, Reason.RECEIVER_ENDED, "its receiver has ended"),
+        (Status.UNCERTAIN, Reason.RECEIVER_ENDED, "nobody can tell"),
+        (Status.REFUSED, Reason.TAKEN_BACK, None),
+        (Status.REFUSED, Reason.DIALOG_OPEN, None),
+    ],
+)
+def test_what_will_not_be_delivered_is_not_told_as_what_will(status: Status, reason: Reason, said: str | None) -> None:
+    told = overdue(Task(replace(WAITING, status=status, reason=reason)), at(999), Timeouts())
+    assert set(told) == (set() if said is None else {"lost"})
+    assert all(said in text and "as soon as it can" not in text for text in told.values() if said is not None)
+
+
+def test_of_a_receiver_that_has_ended_nobody_says_that_it_goes_on():
+    told = overdue(Task(GIVEN), at(301), Timeouts(), has_ended=True)
+    assert set(told) == {"receive", "task", "idle"}
+    assert all("It has ended" in text and "It goes on" not in text for text in told.values())
+
+
+async def test_a_task_of_which_all_was_told_is_not_looked_after_any_more(tmp_path: Path) -> None:
+    clock = FakeTime()
+    async with a_core(tmp_path, clock) as core:
+        await core.look(seen(), seen(pid=200, pane=a_pane("%2")))
+        await core.take(an_event(state="idle", runtime_id=core.world.records[HOST, PaneId("%2")].runtime.runtime_id))
+        mailbox, directory = Mailbox(core.database), Directory(core.world, core.database)
+        postman = Postman(mailbox, cast(Gate, None), core.world, core.clock, Supervisor())
+        policy = MailPolicy(MailLimits())
+        post = Post(core.world, core.clock, directory, mailbox, postman, policy, 3_600 * SECOND)
+        teams = Teams(core.world, core.clock, core.database, directory, post)
+        sheet = read_sheet({"name": "t", "roles": {"lead": {"agent": "claude"}, "writer": {"agent": "claude"}}})
+        await teams.bring(sheet)
+        receiver = post.agent((HOST, PaneId("%2"))).party
+        assert receiver.runtime_id is not None
+        await directory.give(receiver.runtime_id, sheet.role("writer"), core.clock.now())
+        letter = Letter("count", MessageType.TASK_REQUEST)
+        request = message_of(Party("user"), receiver, letter, core.clock.now(), 3_600 * SECOND)
+        await mailbox.put([replace(request, status=Status.DELIVERED, settled_at=core.clock.now())])
+        looked = []
+        for seconds in (1, 70, 100, 200):
+            clock.pass_by(seconds)
+            looked.append(await teams._look_after(sheet))
+        # A second after, then with receive, idle and task.
+        assert looked == [True, True, True, False]
+        assert len(await mailbox.listing(Wanted(type=MessageType.ERROR), 10)) == 3
