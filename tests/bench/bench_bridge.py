@@ -1,4 +1,4 @@
-"""What a bridge costs an agent: until it knows the tools, for each call, and in memory."""
+"""What a bridge costs an agent: until it knows the tools, for each call, and in memory. gwt NFR-001, NFR-002."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from support.histories import with_history
 from support.home import COMMANDS, Home, home_in, wait_until
 
 CLAUDE = '{\n  // mine\n  "numStartups": 7\n}\n'
@@ -66,19 +67,27 @@ def test_up_registers_and_down_leaves_nothing(user: Home) -> None:
 
 
 def test_what_is_registered_is_what_the_agent_can_start(user: Home) -> None:
+    """gwt FR-003, FR-004, FR-006: with an environment of nothing but a PATH, as some agents give."""
     user.start()
     assert user.run("mcp", "register", "--agent", "codex").returncode == 0
     entry = tomllib.loads(texts(user)[1])["mcp_servers"]["agtmux"]
-    ask = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    greeting = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "0"}}
+    asked = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": greeting},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "list_agents", "arguments": {}}},
+    ]
     done = subprocess.run(
         [entry["command"], *entry["args"]],
-        input=json.dumps(ask) + "\n",
+        input="".join(json.dumps(each) + "\n" for each in asked),
         env={"PATH": "/usr/bin:/bin"},
         text=True,
         capture_output=True,
         timeout=20,
     )
-    assert json.loads(done.stdout)["result"] == {}
+    # Only a daemon knows that there is no agent.
+    answers = {each["id"]: each["result"] for each in map(json.loads, done.stdout.splitlines())}
+    assert answers[2]["structuredContent"]["agents"] == [], done
     assert texts(user)[0] == CLAUDE
 
 
@@ -105,6 +114,41 @@ def test_a_crash_is_cleared_up_and_made_good_by_the_next_daemon(user: Home) -> N
     assert texts(user) == (CLAUDE, CODEX)
 
 
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_a_file_that_has_grown_large_since_is_left_as_it_was_too(user: Home, is_killed: bool) -> None:
+    file = user.folder / ".claude.json"
+    file.write_text('{\n  "numStartups": 7\n}')
+    user.run("up", "--headless")
+    # As the agent does it, turn by turn.
+    grown = json.loads(with_history(5_000_000)) | json.loads(file.read_text())
+    file.write_text(json.dumps(grown, indent=2))
+    assert status(user)["claude"] == "registered"
+    if is_killed:
+        pid = user.lock_holder()
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: user.lock_holder() is None, "its end")
+    assert user.run("down").returncode == 0
+    del grown["mcpServers"]
+    assert file.read_text() == json.dumps(grown, indent=2)
+
+
+def test_down_takes_back_what_a_daemon_that_was_killed_has_left(user: Home) -> None:
+    user.run("up", "--headless")
+    pid = user.lock_holder()
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: user.lock_holder() is None, "its end")
+    assert "agtmux-mcp" in texts(user)[0]
+    done = user.run("down")
+    assert done.returncode == 0 and "taken out" in done.stdout, done
+    assert texts(user) == (CLAUDE, CODEX)
+    assert user.lock_holder() is None, "nobody was started for it"
+    # And the next daemon does not bring it back by itself.
+    user.start()
+    assert texts(user) == (CLAUDE, CODEX)
+
+
 def test_settings_may_forbid_it(user: Home) -> None:
     user.configure("[mcp]\nregister = false\n")
     assert "bridge" not in user.run("up", "--headless").stderr
@@ -113,6 +157,37 @@ def test_settings_may_forbid_it(user: Home) -> None:
     assert "claude: registered now" in user.run("mcp", "register", "--agent", "claude").stdout
     assert "claude: not registered now" in user.run("mcp", "unregister").stdout
     assert texts(user) == (CLAUDE, CODEX)
+    # Which is taken back when the app is left, too.
+    user.run("mcp", "register", "--agent", "claude")
+    user.ask("POST", "/v1/mcp", {"action": "unregister", "automatic": True})
+    assert texts(user) == (CLAUDE, CODEX)
+    user.run("down")
+
+
+def test_an_agent_that_was_taken_out_by_name_is_told_again_only_by_name(user: Home) -> None:
+    user.run("up", "--headless")
+    assert "codex: not registered now" in user.run("mcp", "unregister", "--agent", "codex").stdout
+    assert "bridge" not in user.run("up", "--headless").stderr
+    user.run("down")
+    # Through a restart, and a crash.
+    user.run("up", "--headless")
+    assert status(user) == {"claude": "registered", "codex": "absent"}
+    pid = user.lock_holder()
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: user.lock_holder() is None, "its end")
+    user.run("up", "--headless")
+    assert status(user) == {"claude": "registered", "codex": "absent"}
+    user.run("mcp", "register", "--agent", "codex")
+    user.run("down")
+    user.run("up", "--headless")
+    assert status(user) == {"claude": "registered", "codex": "registered"}
+    # All of them without a name is for now, and leaves nothing to remember.
+    user.run("mcp", "unregister")
+    user.run("down")
+    assert texts(user) == (CLAUDE, CODEX) and not (user.state / "mcp-declined.json").exists()
+    user.run("up", "--headless")
+    assert status(user) == {"claude": "registered", "codex": "registered"}
     user.run("down")
 
 
@@ -157,7 +232,7 @@ def test_two_agtmux_of_one_user_do_not_fight(user: Home, tmp_path: Path) -> None
 
 
 def test_a_bridge_that_finds_no_daemon_takes_its_registration_back(user: Home) -> None:
-    """gwt FR-020: what the bridge runs when all its tries were in vain."""
+    """gwt FR-006, FR-020: what the bridge runs when all its tries were in vain."""
     user.run("up", "--headless")
     withdraw = [sys.executable, "-m", "agtmux.bridge.withdraw", str(user.socket)]
     assert subprocess.run(withdraw, env=user.env, timeout=30).returncode == 1
@@ -175,7 +250,7 @@ def test_a_bridge_that_finds_no_daemon_takes_its_registration_back(user: Home) -
 
 @pytest.mark.soak
 def test_a_bridge_tries_for_half_a_minute_and_then_withdraws(user: Home) -> None:
-    """gwt FR-020, and the orchestrator's policy: five tries, after 1, 2, 4, 8 and 16 seconds."""
+    """gwt FR-020; orchestrator: reconnecting. Five tries, after 1, 2, 4, 8 and 16 seconds."""
     user.run("up", "--headless")
     command = [str(COMMANDS / "agtmux-mcp"), "--socket", str(user.socket)]
     bridge = user.spawn(*command, stdin=subprocess.PIPE)

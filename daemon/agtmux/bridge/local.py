@@ -5,41 +5,45 @@ from __future__ import annotations
 import json
 import os
 
-import agtmux
-from agtmux.domain.errors import ErrorCode
-
 # `typing` costs milliseconds and is needed by nobody at run time.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Final
 
+INVALID_REQUEST: Final = -32600
 METHOD_NOT_FOUND: Final = -32601
 PARSE_ERROR: Final = -32700
 # What results have since agents need not greet any more.
 _MODERN: Final = ("resultType", "cacheScope", "ttlMs", "_meta")
-_AWAY: Final = (
-    f"{ErrorCode.DAEMON_UNAVAILABLE}: agtmux is not running, so it cannot be told what other agents do."
+# Codes of every agtmux error, by their names: what they are defined by is not there on other machines.
+AWAY: Final = (
+    "E_DAEMON_UNAVAILABLE: agtmux is not running, so it cannot be told what other agents do."
     " Go on without it, or ask the user to run `agtmux up` and call the tool again."
 )
-_UNCERTAIN: Final = (
-    f"{ErrorCode.DELIVERY_UNCERTAIN}: agtmux was restarted during this call, and whether it was done is not known."
-    " Look before you call it again."
+OUT_OF_REACH: Final = (
+    "E_DAEMON_UNAVAILABLE: the machine that agtmux runs on is not connected to this one, so it cannot be told what"
+    " other agents do. Go on without it, and call the tool again later."
 )
+_UNCERTAIN: Final = (
+    "E_DELIVERY_UNCERTAIN: agtmux was restarted during this call, and whether it was done is not known."
+    " Look before you call it again; messages that you had come to fetch are in read_messages with include_delivered."
+)
+_TOO_LONG: Final = "E_TOO_LARGE: a call may have %d bytes in all, and this has more. Say it in less, or in parts."
 
 
 class Packaged:
     """The daemon's own words, as they were when this was packaged."""
 
-    def __init__(self) -> None:
-        path = os.path.join(os.path.dirname(agtmux.__file__), "resources", "mcp", "tools.json")
-        with open(path, "rb") as file:
-            self._content: dict[str, Any] = json.load(file)
+    def __init__(self, content: dict[str, Any] | None = None, away: str = AWAY) -> None:
+        """`away` is what is said of tools while nobody is there."""
+        self._content = _shipped() if content is None else content
+        self._away = away
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         """To a request, while nobody else answers it."""
         method, params = request["method"], request.get("params")
         if method == "tools/call":
-            return result(request, refused(_AWAY))
+            return result(request, refused(self._away))
         if method == "ping":
             return result(request, {"resultType": "complete"})
         if method not in self._content["results"]:
@@ -61,8 +65,21 @@ class Packaged:
         return any(tool["name"] == name and tool["annotations"].get("readOnlyHint") for tool in tools)
 
 
+def _shipped() -> dict[str, Any]:
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    with open(os.path.join(package, "resources", "mcp", "tools.json"), "rb") as file:
+        content: dict[str, Any] = json.load(file)
+    return content
+
+
 def uncertain(request: dict[str, Any]) -> dict[str, Any]:
     return result(request, refused(_UNCERTAIN))
+
+
+def too_long(request: dict[str, Any], limit: int) -> dict[str, Any]:
+    if request.get("method") != "tools/call":
+        return error(request.get("id"), INVALID_REQUEST, _TOO_LONG % limit)
+    return result(request, refused(_TOO_LONG % limit))
 
 
 def refused(text: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Which agents know the bridge: told when agtmux comes up, taken back when the daemon ends.
+"""Which agents on this machine know the bridge: told when agtmux comes up, taken back when the daemon ends.
 
 `mcp-state.json` says that a daemon is there and whom it told. A daemon that finds one from before it was not ended in
 peace: what that one had registered is made right first.
@@ -11,7 +11,7 @@ import json
 import logging
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,25 +21,37 @@ from agtmux.agents.install.files import LocalFiles
 from agtmux.agents.mcp.desk import McpDesk
 from agtmux.agents.mcp.plan import PROGRAM, Bridge, Entry
 from agtmux.agents.registry import Registry
+from agtmux.bridge.elsewhere import Elsewhere
 from agtmux.domain.errors import AgtmuxError, ErrorCode
-from agtmux.domain.panes import HOST, Target, TargetKind
+from agtmux.domain.panes import Target, TargetKind
 from agtmux.domain.runtimes import TargetId
+from agtmux.observe.fleet import Fleet
 from agtmux.probe.peer import is_answered
 from agtmux.probe.processes import program_version, read_one
 
 _log = logging.getLogger(__name__)
 
 ENDPOINT: Final = "mcp-state.json"
+# Agents that somebody has taken out by name: they are told again when they are named again, and not by themselves.
+DECLINED: Final = "mcp-declined.json"
 
 
 class Registrar:
     def __init__(
-        self, registry: Registry, targets: Mapping[TargetId, Target], state_directory: Path, *, is_wanted: bool
+        self,
+        registry: Registry,
+        targets: Mapping[TargetId, Target],
+        fleet: Fleet,
+        state_directory: Path,
+        *,
+        is_wanted: bool,
     ) -> None:
         """`is_wanted` is what the user's settings say of registering without being asked."""
         self._registry = registry
         self._targets = targets
+        self.elsewhere = Elsewhere(registry, targets, fleet, state_directory / "backups")
         self._endpoint = state_directory / ENDPOINT
+        self._declined = state_directory / DECLINED
         self._backups = state_directory / "backups" / "mcp"
         self._is_wanted = is_wanted
         self._changing = asyncio.Lock()
@@ -85,13 +97,18 @@ class Registrar:
         target = self._targets.get(TargetId(target_name))
         if target is None:
             raise AgtmuxError(ErrorCode.TARGET_NOT_FOUND, f"no target is called {target_name[:64]!r}")
-        if target.kind is not TargetKind.LOCAL:
-            raise AgtmuxError(
-                ErrorCode.UNSUPPORTED, f"the bridge is for agents on this machine; use --target {HOST}, or leave it out"
-            )
-        if automatic and not self._is_wanted:
+        # Whoever leaves may take out what somebody has put in by name.
+        is_forbidden = action == "register" and not self._is_wanted
+        if automatic and (target.kind is not TargetKind.LOCAL or is_forbidden):
             return []
-        told = await self._change(action, names, search_path)
+        if target.kind is TargetKind.CHAT:
+            raise AgtmuxError(ErrorCode.USAGE, "chat sessions have the settings of this machine; leave --target out")
+        if target.kind is not TargetKind.LOCAL:
+            return await self.elsewhere.change(action, names, target)
+        declined = await asyncio.to_thread(self._left_out)
+        told = await self._change(action, names, search_path, declined if automatic else set())
+        if not automatic:
+            await asyncio.to_thread(self._remember, action, names, declined)
         await asyncio.to_thread(self._note)
         return told
 
@@ -99,20 +116,24 @@ class Registrar:
         """What agents' settings say, without a change to wait for."""
         return await asyncio.to_thread(self._told, "status", [], "")
 
-    async def _change(self, action: str, names: list[str], search_path: str) -> list[dict[str, Any]]:
+    async def _change(
+        self, action: str, names: list[str], search_path: str, declined: Collection[str] = ()
+    ) -> list[dict[str, Any]]:
         # Files are changed by one at a time.
         async with self._changing:
-            told = await asyncio.to_thread(self._told, action, names, search_path)
+            told = await asyncio.to_thread(self._told, action, names, search_path, declined)
         ours = {item["agent"] for item in told if item.get("entry") == Entry.REGISTERED}
         seen = {item["agent"] for item in told if item["error"] is None}
         self._agents = [name for name in self._registry.agent_types if name in ours or name in {*self._agents} - seen]
         return told
 
-    def _told(self, action: str, names: list[str], search_path: str) -> list[dict[str, Any]]:
+    def _told(
+        self, action: str, names: list[str], search_path: str, declined: Collection[str] = ()
+    ) -> list[dict[str, Any]]:
         desk = McpDesk(self._registry, LocalFiles(), Backups(self._backups), bridge())
         match action:
             case "register":
-                return desk.register(names, self._installed(search_path))
+                return desk.register(names, self._installed(search_path), declined)
             case "unregister":
                 return desk.unregister(names)
             case _:
@@ -136,6 +157,32 @@ class Registrar:
             return []
         return [name for name in agents if self._registry.knows(name)] if isinstance(agents, list) else []
 
+    def _left_out(self) -> set[str]:
+        try:
+            names = json.loads(self._declined.read_bytes())
+        except (OSError, ValueError):
+            return set()
+        return {name for name in names if isinstance(name, str)} if isinstance(names, list) else set()
+
+    def _remember(self, action: str, names: list[str], declined: set[str]) -> None:
+        """Somebody's word on an agent holds for what comes by itself later, also through a restart."""
+        match action:
+            case "register":
+                after = declined.difference(names) if names else set[str]()
+            case "unregister":
+                after = declined.union(names)
+            case _:
+                return
+        if after == declined:
+            return
+        try:
+            if after:
+                _write(self._declined, sorted(after))
+            else:
+                self._declined.unlink(missing_ok=True)
+        except OSError as error:
+            _log.warning("%s cannot be written: %s", self._declined, error.strerror)
+
     def _note(self) -> None:
         content = {
             "schema_version": 1,
@@ -145,13 +192,17 @@ class Registrar:
             "version": __version__,
             "agents": self._agents,
         }
-        half = self._endpoint.with_name(f".{ENDPOINT}.tmp")
         try:
-            with os.fdopen(os.open(half, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "w") as file:
-                json.dump(content, file, indent=2)
-            half.replace(self._endpoint)
+            _write(self._endpoint, content)
         except OSError as error:
             _log.warning("%s cannot be written: %s", self._endpoint, error.strerror)
+
+
+def _write(path: Path, content: object) -> None:
+    half = path.with_name(f".{path.name}.tmp")
+    with os.fdopen(os.open(half, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "w") as file:
+        json.dump(content, file, indent=2)
+    half.replace(path)
 
 
 def bridge() -> Bridge:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 
-from agtmux.bridge.local import PARSE_ERROR, Packaged, error, uncertain
+from agtmux.bridge.local import INVALID_REQUEST, PARSE_ERROR, Packaged, error, too_long, uncertain
+from agtmux.bridge.wire import MOST_BYTES
 
 # `typing` costs milliseconds and is needed by nobody at run time.
 TYPE_CHECKING = False
@@ -20,8 +21,10 @@ _REPLAYED: Final = "agtmux-bridge-greets-again"
 
 
 class Relay:
-    def __init__(self, packaged: Packaged) -> None:
+    def __init__(self, packaged: Packaged, most_bytes: int = MOST_BYTES) -> None:
+        """What is longer than `most_bytes` is answered here: on the way it would be taken for an attack."""
         self._packaged = packaged
+        self._most_bytes = most_bytes
         self.to_agent: list[bytes] = []
         self.to_daemon: list[bytes] = []
         # Asked and not answered, in order: by id, the request and how it came.
@@ -57,6 +60,13 @@ class Relay:
             self._tell(error(None, PARSE_ERROR, "this is not a JSON-RPC message"))
             return
         method = message.get("method")
+        if len(line) > self._most_bytes:
+            if "id" in message and method is not None:
+                self._tell(too_long(message, self._most_bytes))
+            return
+        if "id" in message and method is not None and not (isinstance(method, str) and _is_id(message["id"])):
+            self._tell(error(message["id"] if _is_id(message["id"]) else None, INVALID_REQUEST, "this is no request"))
+            return
         if isinstance(method, str) and "id" in message:
             if method == "initialize":
                 self._greeting = message
@@ -68,7 +78,8 @@ class Relay:
             return
         if method == "notifications/initialized":
             self._confirmation = line
-        if method == "notifications/cancelled" and not self._is_connected:
+        if method == "notifications/cancelled":
+            # No answer comes to that, and another daemon is not to be asked it again.
             params = message.get("params")
             self._open.pop(_key(params.get("requestId") if isinstance(params, dict) else None), None)
         if self._is_connected and not self._is_greeting:
@@ -98,17 +109,19 @@ class Relay:
         self._is_connected = True
         if self._greeting is not None and self._is_greeted:
             self._is_greeting = True
-            self.to_daemon.append(json.dumps(self._greeting | {"id": _REPLAYED}).encode())
+            self.to_daemon.append(json.dumps({**self._greeting, "id": _REPLAYED}).encode())
         else:
             self._go_on()
 
     def lost(self) -> None:
         """The connection is gone, and there will be another."""
+        # Nothing of what is open has been sent before the greeting was answered.
+        has_sent = not self._is_greeting
         self._is_connected = self._is_greeting = False
         self.to_daemon.clear()
         self._said_here.clear()
         for key, (request, _) in list(self._open.items()):
-            if not self._packaged.is_harmless(request):
+            if has_sent and not self._packaged.is_harmless(request):
                 del self._open[key]
                 self._tell(uncertain(request))
         self._answer_some()
@@ -140,6 +153,10 @@ class Relay:
 
     def _tell(self, message: dict[str, Any]) -> None:
         self.to_agent.append(json.dumps(message).encode())
+
+
+def _is_id(request_id: object) -> bool:
+    return request_id is None or (isinstance(request_id, (str, int, float)) and not isinstance(request_id, bool))
 
 
 def _key(request_id: object) -> str:

@@ -22,17 +22,32 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERS
 
 from agtmux import __version__
 from agtmux.bridge.caller import Caller
-from agtmux.bridge.tools import INSTRUCTIONS, TOOLS, Desk, Tool, schema
+from agtmux.bridge.tools import INSTRUCTIONS, TOOLS, Toolbox
+from agtmux.bridge.tools.tool import Tool, schema
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 
 _log = logging.getLogger(__name__)
+
+_FAILED = -32603
+_NOT_THERE, _TOO_LATE, _TOO_OFTEN, _WRONG = (
+    (-32000, "Agent not found"),
+    (-32001, "Timeout"),
+    (-32002, "Rate limit"),
+    (-32602, "Invalid params"),
+)
+_NUMBERS = {
+    **dict.fromkeys((ErrorCode.REF_NOT_FOUND, ErrorCode.REF_AMBIGUOUS, ErrorCode.RUNTIME_STALE), _NOT_THERE),
+    **dict.fromkeys((ErrorCode.TIMEOUT, ErrorCode.TARGET_UNREACHABLE), _TOO_LATE),
+    **dict.fromkeys((ErrorCode.LIMIT_RATE, ErrorCode.LIMIT_PANES), _TOO_OFTEN),
+    **dict.fromkeys((ErrorCode.USAGE, ErrorCode.REF_INVALID, ErrorCode.TOO_LARGE, ErrorCode.NOT_FOUND), _WRONG),
+}
 
 
 def _listed(tool: Tool) -> types.Tool:
     hints = types.ToolAnnotations(
         title=tool.title,
         read_only_hint=tool.is_read_only,
-        destructive_hint=False if tool.is_read_only else None,
+        destructive_hint=tool.is_destructive,
         idempotent_hint=tool.is_read_only,
         open_world_hint=False,
     )
@@ -52,21 +67,24 @@ _LISTED = types.ListToolsResult(tools=[_listed(tool) for tool in TOOLS.values()]
 async def serve(
     receive: Callable[[], Awaitable[str | None]],
     send: Callable[[str], Awaitable[None]],
-    desk: Desk,
+    toolbox: Toolbox,
     caller: Callable[[], Caller],
 ) -> None:
     """One session, to its end. `receive` gives None when there is nothing more to come."""
-    server = _server(desk, caller)
+    server = _server(toolbox, caller)
     to_server, from_bridge = anyio.create_memory_object_stream[SessionMessage | Exception](16)
     from_server, to_bridge = anyio.create_memory_object_stream[SessionMessage](16)
+    # One at a time sends: pieces of two lines would be no line.
+    complaints = from_server.clone()
 
     async def read() -> None:
-        async with to_server:
+        async with to_server, complaints:
             while (text := await receive()) is not None:
                 try:
-                    message = types.jsonrpc_message_adapter.validate_json(text, by_name=False)
-                except ValueError as error:
-                    await to_server.send(error)
+                    message = _message(text)
+                except ValueError:
+                    if (answer := _no_message(text)) is not None:
+                        await complaints.send(SessionMessage(answer))
                     continue
                 await to_server.send(SessionMessage(message))
 
@@ -82,34 +100,59 @@ async def serve(
         tasks.cancel_scope.cancel()
 
 
-def _server(desk: Desk, caller: Callable[[], Caller]) -> Server[Any]:
+def _message(text: str) -> types.JSONRPCMessage:
+    """Raises ValueError for what is none."""
+    try:
+        return types.jsonrpc_message_adapter.validate_json(text, by_name=False)
+    except ValueError:
+        # Half of an emoji, as where an agent has cut a text, is JSON to whoever wrote it and to nobody else.
+        if "\\u" not in text:
+            raise
+        whole = json.dumps(json.loads(text), ensure_ascii=False).encode("utf-16", "surrogatepass")
+        return types.jsonrpc_message_adapter.validate_json(whole.decode("utf-16", "replace"), by_name=False)
+
+
+def _no_message(text: str) -> types.JSONRPCMessage | None:
+    """What is answered to it, so that nobody waits for ever; None if nobody does."""
+    try:
+        request_id = json.loads(text)["id"]
+        wrong = {"code": types.INVALID_REQUEST, "message": "this is no request of MCP"}
+        return types.jsonrpc_message_adapter.validate_python({"jsonrpc": "2.0", "id": request_id, "error": wrong})
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return None
+
+
+def _server(toolbox: Toolbox, caller: Callable[[], Caller]) -> Server[Any]:
     async def list_tools(context: object, params: object) -> types.ListToolsResult:
         return _LISTED
 
     async def call_tool(context: object, params: types.CallToolRequestParams) -> types.CallToolResult:
-        return await _called(desk, caller, params.name, params.arguments)
+        return await _called(toolbox, caller, params.name, params.arguments)
 
     return Server(
         "agtmux", version=__version__, instructions=INSTRUCTIONS, on_list_tools=list_tools, on_call_tool=call_tool
     )
 
 
-async def _called(desk: Desk, caller: Callable[[], Caller], name: str, arguments: object) -> types.CallToolResult:
+async def _called(toolbox: Toolbox, caller: Callable[[], Caller], name: str, arguments: object) -> types.CallToolResult:
     try:
-        if name not in TOOLS:
-            raise AgtmuxError(ErrorCode.USAGE, f"there is no tool {name[:64]!r}; there are {', '.join(TOOLS)}")
-        given = await TOOLS[name].call(desk, caller(), arguments)
+        given = await toolbox.call(name, caller(), arguments)
     except AgtmuxError as error:
-        return _refused(str(error))
+        return _refused(error)
     except Exception:
         _log.exception("the tool %s failed", name[:64])
-        return _refused(f"{ErrorCode.INTERNAL}: agtmux failed at this; its log says more")
+        return _refused(AgtmuxError(ErrorCode.INTERNAL, "agtmux failed at this; its log says more"))
     text = msgspec.json.encode(given).decode()
     return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=json.loads(text))
 
 
-def _refused(text: str) -> types.CallToolResult:
-    return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
+def _refused(error: AgtmuxError) -> types.CallToolResult:
+    """In words for the agent, and beside them as a JSON-RPC error, for programs that sort by its numbers."""
+    code, name = _NUMBERS.get(error.code, (_FAILED, "Internal error"))
+    about = {"code": code, "message": name, "data": {"code": str(error.code), "details": error.details}}
+    return types.CallToolResult(
+        content=[types.TextContent(text=str(error))], is_error=True, _meta={"dev.agtmux/error": about}
+    )
 
 
 async def packaged() -> dict[str, Any]:

@@ -59,6 +59,7 @@ def greeted() -> Talk:
 
 
 def test_lines_pass_as_they_are() -> None:
+    """orchestrator: JSON-RPC."""
     talk = greeted()
     line = b'{"jsonrpc":"2.0", "id":"a","method":"tools/call","params":{"name":"list_agents"} , "x":1}'
     talk.relay.from_agent(line)
@@ -70,6 +71,7 @@ def test_lines_pass_as_they_are() -> None:
 
 
 def test_a_new_connection_is_greeted_in_the_agents_name_before_anything_is_asked() -> None:
+    """orchestrator: reconnecting."""
     talk = greeted()
     talk.call(2, "list_agents")
     talk.sent()
@@ -105,7 +107,21 @@ def test_what_may_have_been_done_is_not_done_again() -> None:
     assert talk.got() == []
 
 
+@pytest.mark.parametrize("tool", ["read_messages", "wait_for_messages"])
+def test_messages_that_were_being_fetched_when_the_daemon_died_are_uncertain_and_not_fetched_again(tool: str) -> None:
+    talk = greeted()
+    talk.call(2, tool)
+    talk.sent()
+    talk.relay.lost()
+    (told,) = talk.got()
+    assert told["result"]["content"][0]["text"].startswith("E_DELIVERY_UNCERTAIN")
+    talk.relay.connected()
+    talk.reply(talk.sent()[0]["id"])
+    assert [each["method"] for each in talk.sent()] == ["notifications/initialized"]
+
+
 def test_without_a_daemon_everything_is_answered_at_once() -> None:
+    """orchestrator: error codes."""
     talk = Talk()
     talk.ask("one", "initialize", **GREETING)
     talk.ask(2, "tools/list")
@@ -163,8 +179,61 @@ def test_what_the_agent_takes_back_is_not_asked() -> None:
     assert [each["method"] for each in talk.sent()] == ["notifications/initialized"]
 
 
+def test_what_the_agent_takes_back_while_the_daemon_is_greeted_is_not_asked() -> None:
+    talk = greeted()
+    talk.relay.lost()
+    talk.call(2, "send_message")
+    talk.call(3, "list_agents")
+    talk.relay.connected()
+    talk.tell("notifications/cancelled", requestId=2)
+    talk.reply(talk.sent()[0]["id"])
+    assert [each.get("id") for each in talk.sent()] == [None, 3]
+
+
+def test_what_was_surely_not_asked_is_not_uncertain() -> None:
+    talk = greeted()
+    talk.relay.lost()
+    talk.call(2, "send_message")
+    # Found and lost again before it has greeted back.
+    talk.relay.connected()
+    talk.relay.lost()
+    assert talk.got() == []
+    talk.relay.connected()
+    talk.reply(talk.sent()[0]["id"])
+    assert [each.get("id") for each in talk.sent()] == [None, 2]
+    talk.relay.lost()
+    assert "E_DELIVERY_UNCERTAIN" in talk.got()[0]["result"]["content"][0]["text"]
+
+
+def test_what_the_agent_takes_back_is_owed_no_answer_and_not_asked_again() -> None:
+    talk = greeted()
+    talk.call(2, "list_agents")
+    talk.call(3, "wait_for_messages")
+    for request_id in (2, 3):
+        talk.tell("notifications/cancelled", requestId=request_id)
+    assert [each["method"] for each in talk.sent()] == ["tools/call"] * 2 + ["notifications/cancelled"] * 2
+    # The daemon answers no call that was cancelled.
+    assert not talk.relay.is_waiting
+    talk.relay.lost()
+    talk.relay.connected()
+    talk.reply(talk.sent()[0]["id"])
+    assert [each["method"] for each in talk.sent()] == ["notifications/initialized"] and talk.got() == []
+
+
+@pytest.mark.parametrize(
+    ("request_id", "method", "told"), [(7, 5, 7), ("7", [], "7"), ([7], "tools/list", None), (True, "ping", None)]
+)
+def test_what_is_no_request_is_answered_as_that(request_id: object, method: object, told: object) -> None:
+    """orchestrator: error codes, validation."""
+    talk = greeted()
+    talk.relay.from_agent(json.dumps({"jsonrpc": "2.0", "id": request_id, "method": method}).encode())
+    assert [(each["id"], each["error"]["code"]) for each in talk.got()] == [(told, -32600)]
+    assert talk.sent() == [] and not talk.relay.is_waiting
+
+
 @pytest.mark.parametrize("line", [b"{", b"[]", b"3", b"\xff", b"[" * 100_000])
 def test_what_is_no_message_is_answered_as_that(line: bytes) -> None:
+    """orchestrator: error codes, validation."""
     talk = greeted()
     talk.relay.from_agent(line)
     assert [each["error"]["code"] for each in talk.got()] == [-32700]
@@ -185,6 +254,7 @@ def test_what_is_packaged_is_what_the_daemon_says() -> None:
 
 
 def test_every_tool_says_what_it_takes_and_gives() -> None:
+    """orchestrator: tools."""
     tools = json.loads(SHIPPED.read_text("utf-8"))["results"]["tools/list"]["tools"]
     for tool in tools:
         for schema in (tool["inputSchema"], tool["outputSchema"]):

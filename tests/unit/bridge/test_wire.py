@@ -8,6 +8,7 @@ from websockets.http11 import Request
 from websockets.server import ServerProtocol
 
 from agtmux.bridge.wire import GREETING, Wire, WireError, framed
+from support.cutting import CUTS, parts
 
 
 def greeted() -> tuple[Wire, ServerProtocol]:
@@ -22,17 +23,18 @@ def greeted() -> tuple[Wire, ServerProtocol]:
     return wire, server
 
 
-@given(st.lists(st.text(max_size=300) | st.sampled_from(["x" * 125, "x" * 126, "é" * 40_000]), max_size=5), st.data())
-def test_messages_arrive_whole_however_they_are_cut(texts: list[str], data: st.DataObject) -> None:
+@given(
+    st.lists(st.text(max_size=300) | st.sampled_from(["x" * 125, "x" * 126, "é" * 40_000]), max_size=5),
+    CUTS,
+)
+def test_messages_arrive_whole_however_they_are_cut(texts: list[str], cuts: list[float]) -> None:
     wire, server = greeted()
     for text in texts:
         server.send_text(text.encode())
     stream = b"".join(server.data_to_send())
     got: list[bytes] = []
-    while stream:
-        size = data.draw(st.integers(1, len(stream)))
-        got += wire.receive(stream[:size])
-        stream = stream[size:]
+    for part in parts(stream, cuts):
+        got += wire.receive(part)
     assert got == [text.encode() for text in texts]
     for text in texts:
         server.receive_data(framed(text.encode()))

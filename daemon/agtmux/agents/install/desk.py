@@ -9,7 +9,7 @@ from typing import Any
 from agtmux.agents.install.backups import Backups
 from agtmux.agents.install.files import Files
 from agtmux.agents.install.plan import Report, hooks_status, install_hooks, uninstall_hooks
-from agtmux.agents.install.program import NAME, HookProgram
+from agtmux.agents.install.program import HookProgram
 from agtmux.agents.registry import Registry
 from agtmux.agents.sheet import AgentSheet
 from agtmux.domain.errors import AgtmuxError, ErrorCode
@@ -69,14 +69,14 @@ class HookDesk:
             if not any(map(self._runs_program, self._registry.agent_types)):
                 self._program.remove()
         except AgtmuxError as error:
-            told.append({"agent": NAME, "error": error.as_json()["error"]})
+            told.append({"agent": HookProgram.NAME, "error": error.as_json()["error"]})
 
     def _runs_program(self, name: str) -> bool:
         sheet = self._registry.sheet(name)
         paths = [*self._backups.noted(name), *([sheet.hooks.path(self._files.environ)] if sheet.hooks else [])]
-        states = (self._files.read(path) for path in paths)
+        states = (self._files.read(path, sheet.hooks.wanted if sheet.hooks else None) for path in paths)
         # By its name alone: a file that cannot be understood may well mean it.
-        return any(state is not None and NAME.encode() in state.data for state in states)
+        return any(state is not None and HookProgram.NAME.encode() in state.data for state in states)
 
     def _each(self, chosen: list[AgentSheet], act: Callable[[AgentSheet], list[Report]]) -> list[dict[str, Any]]:
         """One that cannot be done keeps none of the others from being done."""

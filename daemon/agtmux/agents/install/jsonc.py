@@ -77,7 +77,7 @@ class JsoncError(ValueError):
 
     def __init__(self, problem: str, text: str, at: int) -> None:
         self.problem = problem
-        before = text[:at].removeprefix(_BYTE_ORDER_MARK)
+        self.before = before = text[:at].removeprefix(_BYTE_ORDER_MARK)
         self.line = before.count("\n") + 1
         self.column = len(before) - before.rfind("\n")
         super().__init__(f"{problem} at line {self.line}, column {self.column}")

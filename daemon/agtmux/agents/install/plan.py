@@ -65,18 +65,18 @@ def install_hooks(
     was installed when there was one.
     """
     settings, path = _settings(sheet), _path(sheet, files)
-    state = files.read(path)
+    state = files.read(path, settings.wanted)
     text = text_of(path, state)
     try:
         wiring = _wiring(sheet.agent_type, settings, hook_command, text, version)
         before, new = status(text, wiring), install(text, wiring)
     except JsoncError as error:
-        raise not_understood(path, text, error) from None
+        raise not_understood(path, state, error) from None
     backup = None
     if new != text:
         if state is not None:
-            backup = str(backups.keep(sheet.agent_type, path, state.data))
-        folders = files.replace(path, new.encode(), None if state is None else state.data)
+            backup = str(backups.keep(sheet.agent_type, path, files.whole(path, state), state.digest))
+        folders = files.replace(path, new.encode(), state)
         backups.note(sheet.agent_type, path, folders)
     notes = settings.notes if before.missing or before.stale else []
     return Report(
@@ -103,13 +103,13 @@ def uninstall_hooks(sheet: AgentSheet, files: Files, backups: Backups) -> list[R
 def hooks_status(sheet: AgentSheet, files: Files, hook_command: str, *, version: str | None) -> Report:
     """What of ours is there, what is missing, and what runs another command than `hook_command`."""
     settings, path = _settings(sheet), _path(sheet, files)
-    state = files.read(path)
+    state = files.read(path, settings.wanted)
     text = text_of(path, state)
     try:
         wiring = _wiring(sheet.agent_type, settings, hook_command, text, version)
         found = status(text, wiring)
     except JsoncError as error:
-        raise not_understood(path, text, error) from None
+        raise not_understood(path, state, error) from None
     return Report(
         agent=sheet.agent_type,
         path=path,
@@ -127,7 +127,7 @@ def hooks_status(sheet: AgentSheet, files: Files, hook_command: str, *, version:
 
 def _uninstall(sheet: AgentSheet, files: Files, backups: Backups, path: str, folders: list[str]) -> Report:
     wiring = Wiring(sheet.agent_type, _settings(sheet), (), "")
-    state = files.read(path)
+    state = files.read(path, wiring.settings.wanted)
     text = text_of(path, state)
     if state is None or text is None:
         backups.forget(sheet.agent_type, path)
@@ -135,14 +135,14 @@ def _uninstall(sheet: AgentSheet, files: Files, backups: Backups, path: str, fol
     try:
         removed, new = status(text, wiring).surplus, uninstall(text, wiring)
     except JsoncError as error:
-        raise not_understood(path, text, error) from None
+        raise not_understood(path, state, error) from None
     backup = None
     if new != text:
-        backup = str(backups.keep(sheet.agent_type, path, state.data))
+        backup = str(backups.keep(sheet.agent_type, path, files.whole(path, state), state.digest))
         if new is None:
-            files.remove(path, state.data, folders)
+            files.remove(path, state, folders)
         else:
-            files.replace(path, new.encode(), state.data)
+            files.replace(path, new.encode(), state)
     backups.forget(sheet.agent_type, path)
     warnings = link_note(path, state) if removed else []
     return Report(sheet.agent_type, path, removed=removed, warnings=tuple(warnings), backup=backup)

@@ -13,17 +13,17 @@ def text_of(path: str, state: FileState | None) -> str | None:
     try:
         return state.data.decode()
     except UnicodeDecodeError as error:
-        line = state.data.count(b"\n", 0, error.start) + 1
-        column = error.start - state.data.rfind(b"\n", 0, error.start)
-        raise refusal(path, "it is not UTF-8", line, column) from None
+        before = state.data[: error.start].decode("latin-1")
+        raise refusal(path, "it is not UTF-8", *state.place(before)) from None
 
 
-def not_understood(path: str, text: str | None, error: JsoncError) -> AgtmuxError:
-    if text is not None and not text.strip("\ufeff \t\r\n"):
+def not_understood(path: str, state: FileState | None, error: JsoncError) -> AgtmuxError:
+    if state is not None and not state.data.decode("utf-8-sig").strip(" \t\r\n"):
         return AgtmuxError(
             ErrorCode.CONFIG, f"{path} is empty; write {{}} into it or remove it, and try again", {"path": path}
         )
-    return refusal(path, error.problem, error.line, error.column)
+    place = (error.line, error.column) if state is None else state.place(error.before)
+    return refusal(path, error.problem, *place)
 
 
 def refusal(path: str, problem: str, line: int, column: int) -> AgtmuxError:

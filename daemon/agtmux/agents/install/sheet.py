@@ -88,6 +88,11 @@ class HookSettings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         """What decides where the file is."""
         return variables_in(self.paths)
 
+    @property
+    def wanted(self) -> list[str]:
+        """The members of the file that have to be read."""
+        return list(dict.fromkeys([self.under, *self.members, *(name.split(".")[0] for name in self.off)]))
+
     def path(self, environ: Mapping[str, str]) -> str:
         """The agent's file, for who has this environment."""
         return settings_path(self.paths, environ)

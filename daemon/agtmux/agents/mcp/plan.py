@@ -51,8 +51,11 @@ class Bridge:
 
     command: str
     socket: str
-    # Whether a daemon answers on a socket.
+    # Whether another daemon than ours answers on a socket.
     answers: Callable[[str], bool] = field(compare=False)
+    # Whether the program was put there for this: then an entry is ours by its program, and all agtmux that come to that
+    # machine have one socket there.
+    is_placed: bool = False
 
     def __post_init__(self) -> None:
         # An entry is known again by the name of its program.
@@ -70,7 +73,8 @@ class Bridge:
         socket = _socket_of(entry)
         if socket is None:
             return Entry.FOREIGN, None
-        if socket != self.socket:
+        is_ours = entry["command"] == self.command if self.is_placed else socket == self.socket
+        if not is_ours:
             return Entry.OTHER_INSTANCE if self.answers(socket) else Entry.ABANDONED, socket
         # What a user has added to it stays.
         is_right = all(entry.get(key) == value for key, value in self.entry(settings).items())
@@ -129,8 +133,9 @@ def unregister(sheet: AgentSheet, files: Files, bridge: Bridge, backups: Backups
 
 
 def status(sheet: AgentSheet, files: Files, bridge: Bridge) -> Report:
-    path = settings_of(sheet).path(files.environ)
-    state = files.read(path)
+    settings = settings_of(sheet)
+    path = settings.path(files.environ)
+    state = files.read(path, settings.wanted)
     _, entry, socket = _read(sheet, path, state, bridge)
     report = Report(sheet.agent_type, path, entry, socket=socket, warnings=tuple(link_note(path, state)))
     return replace(report, warnings=(*report.warnings, *_why_not(report)))
@@ -168,19 +173,19 @@ def _changed_once(
     change: Callable[[str | None, Entry, McpSettings], str | None],
 ) -> Report:
     settings, agent = settings_of(sheet), sheet.agent_type
-    state = files.read(path)
+    state = files.read(path, settings.wanted)
     text, entry, socket = _read(sheet, path, state, bridge)
-    with _Understood(path, text):
+    with _Understood(path, state):
         new = change(text, entry, settings)
     if new == text:
         return Report(agent, path, entry, socket=socket, warnings=tuple(link_note(path, state)))
-    backup = None if state is None else str(backups.keep(agent, path, state.data))
+    backup = None if state is None else str(backups.keep(agent, path, files.whole(path, state), state.digest))
     if new is None:
         assert state is not None
-        files.remove(path, state.data, backups.noted(agent).get(path, []))
+        files.remove(path, state, backups.noted(agent).get(path, []))
     else:
-        backups.note(agent, path, files.replace(path, new.encode(), None if state is None else state.data))
-    with _Understood(path, new):
+        backups.note(agent, path, files.replace(path, new.encode(), state))
+    with _Understood(path, state):
         after = None if new is None else _FORMATS[settings.format].found(new, settings.under)
     now, socket = bridge.what_is(after, settings)
     return Report(agent, path, now, True, socket, tuple(link_note(path, state)), backup)
@@ -190,7 +195,7 @@ def _read(
     sheet: AgentSheet, path: str, state: FileState | None, bridge: Bridge
 ) -> tuple[str | None, Entry, str | None]:
     settings, text = settings_of(sheet), text_of(path, state)
-    with _Understood(path, text):
+    with _Understood(path, state):
         found = None if text is None else _FORMATS[settings.format].found(text, settings.under)
     return text, *bridge.what_is(found, settings)
 
@@ -198,16 +203,16 @@ def _read(
 class _Understood:
     """Within it, what is wrong with a file's text is told with the file's name."""
 
-    def __init__(self, path: str, text: str | None) -> None:
+    def __init__(self, path: str, state: FileState | None) -> None:
         self._path = path
-        self._text = text
+        self._state = state
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         if isinstance(error, JsoncError):
-            raise not_understood(self._path, self._text, error) from None
+            raise not_understood(self._path, self._state, error) from None
         if isinstance(error, toml_file.TomlError):
             raise refusal(self._path, error.problem, error.line, error.column) from None
 

@@ -24,6 +24,11 @@ class McpSettings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     # What an entry has beside `command` and `args`; those come first.
     members: dict[str, Any] = {}
 
+    @property
+    def wanted(self) -> list[str] | None:
+        """The members of the file that have to be read, if it is one of which a part can be."""
+        return [self.under] if self.format == "json" else None
+
     def path(self, environ: Mapping[str, str]) -> str:
         """The agent's file, for who has this environment."""
         return settings_path(self.paths, environ)

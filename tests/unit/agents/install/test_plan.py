@@ -12,6 +12,8 @@ from agtmux.agents.install.files import LocalFiles
 from agtmux.agents.install.plan import Report, hooks_status, install_hooks, uninstall_hooks
 from agtmux.agents.sheet import AgentSheet
 from agtmux.domain.errors import AgtmuxError, ErrorCode
+from agtmux.probe.files import MOST_BYTES, digest
+from support.histories import with_history
 from unit.agents.install.documents import as_python
 from unit.agents.install.test_sheet import BY_NAME
 
@@ -267,6 +269,12 @@ def test_settings_that_keep_hooks_from_running_are_mentioned(files: LocalFiles, 
     assert any('does not say "version": 1' in warning for warning in report.warnings)
 
 
+def test_settings_that_keep_hooks_from_running_are_seen_in_a_large_file(files: LocalFiles) -> None:
+    config = {"enabled": False, "disabled": ["x" * 100] * 20}
+    place(SHEETS["gemini"], files, with_history(MOST_BYTES, hooksConfig=config))
+    assert hooks_status(SHEETS["gemini"], files, HOOK, version=NEWEST).off == ("hooksConfig.enabled",)
+
+
 def test_an_agent_without_hooks_is_refused(files: LocalFiles, backups: Backups) -> None:
     for sheet in (BY_NAME["cursor"], msgspec.structs.replace(CLAUDE, hooks=None)):
         with pytest.raises(AgtmuxError) as caught:
@@ -283,11 +291,41 @@ def test_a_command_that_would_not_be_known_again_is_refused(hook: str, files: Lo
     assert caught.value.code is ErrorCode.USAGE
 
 
+@pytest.mark.parametrize("name", [name for name, sheet in SHEETS.items() if sheet.hooks and sheet.hooks.events])
+@pytest.mark.parametrize("size", [2 * MOST_BYTES, 15_000_000])
+def test_hooks_in_a_large_file_leave_every_byte(name: str, size: int, files: LocalFiles, backups: Backups) -> None:
+    sheet = SHEETS[name]
+    assert sheet.hooks is not None
+    theirs = {sheet.hooks.events[0]: [sheet.hooks.entry_for("~/bin/notify.sh")]}
+    text = with_history(size, hooks=theirs, last=[1])
+    path = place(sheet, files, text)
+    installed = install_hooks(sheet, files, HOOK, backups, version=NEWEST)
+    assert installed.added == tuple(sheet.hooks.events) and installed.backup is not None
+    assert Path(installed.backup).read_bytes() == text.encode()
+    content = json.loads(path.read_bytes())
+    assert set(content.pop("hooks")) == set(sheet.hooks.events)
+    assert content.items() <= json.loads(text).items()
+    assert hooks_status(sheet, files, HOOK, version=NEWEST).already_there == installed.added
+    assert uninstall_hooks(sheet, files, backups)[0].removed
+    assert path.read_bytes() == text.encode()
+
+
+def test_hooks_go_from_a_file_that_has_grown_large_since(files: LocalFiles, backups: Backups) -> None:
+    path = place(CLAUDE, files, "{}")
+    install_hooks(CLAUDE, files, HOOK, backups, version=NEWEST)
+    grown = json.loads(with_history(MOST_BYTES, disableAllHooks=True)) | json.loads(path.read_bytes())
+    path.write_text(json.dumps(grown, indent=2))
+    assert "disableAllHooks" in " ".join(hooks_status(CLAUDE, files, HOOK, version=NEWEST).warnings)
+    assert uninstall_hooks(CLAUDE, files, backups)[0].removed
+    assert json.loads(path.read_bytes()) == {name: value for name, value in grown.items() if name != "hooks"}
+
+
 def test_copies_are_private_kept_once_and_not_for_ever(tmp_path: Path) -> None:
     folder = tmp_path / "backups"
     backups = Backups(folder)
     for number in [0, 0, *range(20)]:
-        copy = backups.keep("claude", "/home/x/.claude/settings.json", b"%d" % number)
+        data = b"%d" % number
+        copy = backups.keep("claude", "/home/x/.claude/settings.json", data, digest(data))
         assert copy.stat().st_mode & 0o777 == 0o600
     assert len(list(folder.iterdir())) == 10
     assert copy.read_bytes() == b"19"

@@ -17,6 +17,7 @@ from agtmux.agents.mcp.desk import McpDesk
 from agtmux.agents.mcp.plan import Bridge
 from agtmux.agents.registry import Registry
 from agtmux.domain.errors import AgtmuxError
+from agtmux.probe.files import FileState
 from unit.agents.install.documents import documents
 from unit.agents.mcp.starting_files import JSON, TOML
 
@@ -74,6 +75,7 @@ def starts() -> list[Any]:
 
 
 def test_every_agent_that_has_a_place_for_servers_is_known() -> None:
+    """gwt FR-021."""
     assert sorted(AGENTS) == ["claude", "codex", "copilot", "cursor", "gemini"]
     assert min(len(texts) for texts in STARTING_FILES.values()) >= 10
 
@@ -240,12 +242,12 @@ def test_an_agent_that_writes_in_the_same_moment_is_not_overwritten(tmp_path: Pa
     looks = 0
 
     class Busy(LocalFiles):
-        def replace(self, path: str, data: bytes, expected: bytes | None, mode: int | None = None) -> list[str]:
+        def replace(self, path: str, data: bytes, before: FileState | None, mode: int | None = None) -> list[str]:
             nonlocal looks
             looks += 1
             if looks < 3:
                 place.write(f'{{"numStartups": {looks + 1}}}\n')
-            return super().replace(path, data, expected, mode)
+            return super().replace(path, data, before, mode)
 
     bridge = Bridge(COMMAND, SOCKET, lambda _: False)
     desk = McpDesk(REGISTRY, Busy(dict(place.files.environ)), Backups(tmp_path / "kept"), bridge)
