@@ -7,18 +7,19 @@ which is not the same as an event that is known to mean nothing.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Annotated, Any, Final
 
 import msgspec
 
-from agtmux.domain.events import Attention, Verdict
+from agtmux.domain.events import LONGEST_DETAIL, LONGEST_SUMMARY, Attention, Verdict, shortened
 from agtmux.domain.redact import Redacted, redact_text
 from agtmux.domain.states import Confidence, Reason, Source, State
 
 _REASON: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
-_SUMMARY_LIMIT: Final = 200
-_DETAIL_LIMIT: Final = 2_000
 _OPTION_LIMIT: Final = 20
+# As much of a long text is looked through for secrets; far less of it is shown.
+_REDACTED: Final = 32 * LONGEST_DETAIL
 
 
 class StartsWith(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -30,11 +31,15 @@ Condition = bool | str | StartsWith
 
 
 class AttentionRule(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """Where in the payload the question stands: dotted paths, the first that leads to a text is taken."""
+    """Where in the payload the question stands: dotted paths. Of `summary` the first that leads to a text is taken; if
+    that is more than a line, the detail begins with it. Then follow all that `detail` leads to, and what would be taken
+    out of a file and put in."""
 
     kind: str
     summary: list[str]
     detail: list[str] = []
+    removed: list[str] = []
+    added: list[str] = []
     options: str | None = None
 
 
@@ -64,7 +69,7 @@ class HookRule(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         )
 
     def _reason(self, payload: object) -> str:
-        named = _look_up(payload, self.reason_path) if self.reason_path else None
+        named = look_up(payload, self.reason_path) if self.reason_path else None
         if isinstance(named, str) and _REASON.fullmatch(named) and redact_text(named) == named:
             return named
         return self.reason_code or Reason.UNSUPPORTED_SIGNAL
@@ -73,13 +78,19 @@ class HookRule(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         rule = self.attention
         if rule is None:
             return None
-        summary = _first_text(payload, rule.summary, _SUMMARY_LIMIT)
-        if summary is None:
+        whole = next(_texts(payload, rule.summary), None)
+        if whole is None:
             return None
+        summary = shortened(Redacted(" ".join(whole.split())), LONGEST_SUMMARY)
+        # Whoever says yes has to have seen all that it is for.
+        parts = [*([] if whole == summary else [whole]), *_texts(payload, rule.detail)]
+        changed = [*_marked("- ", _texts(payload, rule.removed)), *_marked("+ ", _texts(payload, rule.added))]
+        if changed:
+            parts.append("\n".join(changed))
         return Attention(
             kind=rule.kind,
-            summary=Redacted(" ".join(summary.split())),
-            detail=_first_text(payload, rule.detail, _DETAIL_LIMIT),
+            summary=summary,
+            detail=shortened(Redacted("\n\n".join(parts)), LONGEST_DETAIL) if parts else None,
             options=_options(payload, rule.options),
         )
 
@@ -94,7 +105,7 @@ def read_hook(rules: list[HookRule], event: str, payload: object) -> tuple[Sourc
 
 
 def holds(payload: object, path: str, want: Condition) -> bool:
-    value = _look_up(payload, path)
+    value = look_up(payload, path)
     if isinstance(want, bool):
         return bool(value) is want
     if isinstance(want, StartsWith):
@@ -102,7 +113,7 @@ def holds(payload: object, path: str, want: Condition) -> bool:
     return bool(value == want)
 
 
-def _look_up(payload: object, path: str) -> Any:
+def look_up(payload: object, path: str) -> Any:
     value: Any = payload
     for part in path.split("."):
         if isinstance(value, dict):
@@ -114,21 +125,24 @@ def _look_up(payload: object, path: str) -> Any:
     return value
 
 
-def _first_text(payload: object, paths: list[str], limit: int) -> Redacted | None:
+def _texts(payload: object, paths: list[str]) -> Iterator[str]:
+    """What these paths lead to, redacted: before it is cut, so that no half of a secret escapes its pattern."""
     for path in paths:
-        value = _look_up(payload, path)
+        value = look_up(payload, path)
         if isinstance(value, list) and value and all(isinstance(part, str) for part in value):
             value = " ".join(value)
         if isinstance(value, str) and value.strip():
-            # Redacted before it is cut, so that no half of a secret escapes its pattern.
-            return Redacted(redact_text(value.strip())[:limit])
-    return None
+            yield redact_text(value.strip()[:_REDACTED])
+
+
+def _marked(sign: str, texts: Iterator[str]) -> list[str]:
+    return [f"{sign}{line}" for text in texts for line in text.split("\n")]
 
 
 def _options(payload: object, path: str | None) -> tuple[Redacted, ...]:
-    value = _look_up(payload, path) if path else None
+    value = look_up(payload, path) if path else None
     if not isinstance(value, list):
         return ()
     labels = (option.get("label") if isinstance(option, dict) else option for option in value)
-    texts = [Redacted(redact_text(label)[:_SUMMARY_LIMIT]) for label in labels if isinstance(label, str)]
+    texts = [shortened(redact_text(label), LONGEST_SUMMARY) for label in labels if isinstance(label, str)]
     return tuple(texts[:_OPTION_LIMIT])

@@ -127,6 +127,11 @@ class Registry:
     def read_hook(self, agent_type: str, event: str, payload: object) -> tuple[Source, Verdict | None]:
         return self._adapters[agent_type].normalise(event, payload)
 
+    def transcript_claimed(self, agent_type: str, payload: object) -> str:
+        """The file that a hook says its agent writes its conversation to."""
+        transcript = self.sheet(agent_type).transcript
+        return "" if transcript is None else transcript.claimed(payload)
+
     def read_file(self, agent_type: str, file: SessionFile) -> tuple[frozenset[int], Status | None]:
         return self._adapters[agent_type].normalise_file(file)
 

@@ -42,6 +42,8 @@ def test_a_dialog_is_held_by_its_options_and_what_they_are_about():
     found = footing("claude", RULE, " Bash command", "", "   touch a", "", " Proceed?", " ❯ 1. Yes", "   2. No")
     assert {anchor.text.strip() for anchor in found.hold.anchors} >= {"❯ 1. Yes", "2. No", "Proceed?", "touch a"}
     assert found.hold.is_whole
+    # What another dialog of its kind has instead is compared once more.
+    assert [anchor.text.strip() for anchor in found.hold.telling] == ["touch a", "Bash command"]
 
 
 def test_a_dialog_whose_words_stand_elsewhere_too_is_not_held_whole():
@@ -56,6 +58,7 @@ def test_nearly_every_recorded_dialog_is_held_whole():
     found = [REGISTRY.footing(case.agent, Glance(case.screen, case.label["title"])) for case in dialogs]
     answerable = [each for each in found if each.replies.approve]
     assert sum(each.hold.is_whole for each in answerable) > 0.95 * len(answerable) > 300
+    assert sum(bool(each.hold.telling) for each in answerable) > 0.95 * len(answerable)
 
 
 @pytest.mark.parametrize(("prompt", "mode"), [("❯ hello", ""), ("! ls", "!"), ("!", "!"), ("❯ !ls", "")])
@@ -70,6 +73,7 @@ def test_the_sign_of_a_prompt_tells_its_mode(prompt: str, mode: str):
         ("gemini", ["ℹ Request cancelled.", "> again", "ℹ Request cancelled."], 2),
         ("codex", ["✗ You canceled the request to run touch a", "■ Conversation interrupted - use /feedback"], 2),
         ("claude", ["● Interrupted is a word like any other"], 0),
+        ("copilot", [" ! This permission request could no longer be answered. Please try again.", " ● Working"], 1),
     ],
 )
 def test_that_a_turn_was_stopped_is_counted_whatever_came_after_it(agent: str, lines: list[str], stops: int):

@@ -256,3 +256,56 @@ def test_no_rule_is_hidden_behind_an_earlier_one(agent: str) -> None:
         assert not events & settled, f"{events & settled} can never get to {rule}"
         if not rule.when:
             settled |= events
+
+
+# What would be changed is told with the question, so that nobody says yes unseen.
+DETAILS: list[tuple[str, str, dict[str, Any], str]] = [
+    (
+        "claude",
+        "PermissionRequest",
+        {"tool_name": "Write", "tool_input": {"file_path": "/p/a.txt", "content": "hello\nworld\n"}},
+        "+ hello\n+ world",
+    ),
+    (
+        "claude",
+        "PermissionRequest",
+        {"tool_name": "Edit", "tool_input": {"file_path": "/p/a.py", "old_string": "a = 1", "new_string": "a = 2"}},
+        "- a = 1\n+ a = 2",
+    ),
+    (
+        "claude",
+        "PermissionRequest",
+        {"tool_name": "ExitPlanMode", "tool_input": {"plan": "# Move it\n1. Copy\n2. Remove"}},
+        "# Move it\n1. Copy\n2. Remove",
+    ),
+    (
+        "codex",
+        "PermissionRequest",
+        {"tool_name": "apply_patch", "tool_input": {"command": "*** Begin Patch\n+hello\n*** End Patch"}},
+        "*** Begin Patch\n+hello\n*** End Patch",
+    ),
+    (
+        "gemini",
+        "Notification",
+        {
+            "notification_type": "ToolPermission",
+            "details": {"type": "edit", "fileName": "a.txt", "fileDiff": "@@ -0,0 +1 @@\n+hello\n"},
+        },
+        "@@ -0,0 +1 @@\n+hello",
+    ),
+    (
+        "copilot",
+        "permissionRequest",
+        {"toolName": "edit", "toolInput": {"file_path": "/p/a.txt", "diff": "\n@@ -1,0 +1,2 @@\n+hello\n"}},
+        "@@ -1,0 +1,2 @@\n+hello",
+    ),
+]
+
+
+@pytest.mark.parametrize(("agent", "event", "payload", "detail"), DETAILS)
+def test_what_would_be_changed_is_told_with_the_question(
+    agent: str, event: str, payload: dict[str, Any], detail: str
+) -> None:
+    _, verdict = REGISTRY.read_hook(agent, event, payload)
+    assert verdict is not None and verdict.attention is not None
+    assert verdict.attention.detail == detail

@@ -20,6 +20,7 @@ from agtmux.agents.screen.layout import Layout
 # The same to Python and to tmux, within a format of which it has no sign that means anything there.
 MARKED_OPTION: Final = "^[ │┃║▌]*([❯›●▶▸→»◉➤] *[0-9]+[.)]|[❯›●▶▸→»◉➤] (Yes|No|Allow|Approve|Run))"
 _MARKED: Final = re.compile(MARKED_OPTION)
+_MOST_TELLING: Final = 3
 # A line of a change, with its number or its sign.
 _CODE: Final = re.compile(r"\W*\d+ *(?:[-+]|$| )|[ │┃║]*[-+] ?")
 
@@ -39,6 +40,9 @@ class Hold:
     absent: str = ""
     # Of a dialog: all that it says is among the anchors, so that no other can be taken for it.
     is_whole: bool = False
+    # Those by which it differs from others of its kind. To compare all takes tmux a moment, and these are compared
+    # again after it.
+    telling: tuple[Anchor, ...] = ()
 
 
 NO_HOLD: Final = Hold()
@@ -79,7 +83,10 @@ def _of_dialog(layout: Layout) -> Hold:
     anchors = _alone(layout.capture, telling)
     held = {anchor.number - 1 for anchor in anchors}
     # Lines of code repeat themselves; which file they are for does not.
-    return Hold(anchors, is_whole=all(at in held or _CODE.match(lines[at].text) for at in telling))
+    is_whole = all(at in held or _CODE.match(lines[at].text) for at in telling)
+    about = [anchor for anchor in anchors if anchor.number - 1 not in choice.rows]
+    own = [anchor for anchor in about if not anchor.text.rstrip(" │┃║").endswith("?")]
+    return Hold(anchors, is_whole=is_whole, telling=tuple(own[:_MOST_TELLING]))
 
 
 def _absent(capture: Capture) -> str:

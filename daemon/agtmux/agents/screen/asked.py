@@ -105,8 +105,9 @@ class Heading:
         lines = [line for line in self._without_asides() if line.content not in question]
         if lines and (found := _CALL.match(lines[0].content)) is not None:
             return lines[0].content[found.end() :]
-        # The first is what the dialog is called, unless that has left the screen, or it is all there is.
-        body = lines[1:] if len(lines) > 1 and self.lines[0].is_rule else lines
+        # The first is what the dialog is called, unless that is the question, has left the screen, or is all there is.
+        is_named = self.lines[0].is_rule and _unboxed(self.texts[0]) not in question
+        body = lines[1:] if len(lines) > 1 and is_named else lines
         if body and not _DIFF.match(_unboxed(body[0].content)):
             return self._paragraph(body[0])
         unlisted = next((each for text in self.texts if (each := _UNLISTED.match(text))), None)

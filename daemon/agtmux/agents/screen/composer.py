@@ -128,11 +128,30 @@ def _is_bare_prompt(capture: Capture, at: int, bright: bool) -> bool:
 
 
 def _bare_bottom(capture: Capture, at: int) -> int:
-    """Typed lines are indented below the sign, up to the first blank line."""
-    for down in range(at + 1, capture.end):
-        if capture.lines[down].is_blank:
-            return down
-    return capture.end
+    """Typed lines are indented below the sign, up to a blank line that nothing typed follows."""
+    bottom = _next_blank(capture, at)
+    while True:
+        after = next((down for down in range(bottom, capture.end) if not capture.lines[down].is_blank), None)
+        if after is None or not _goes_on(capture, at, after):
+            return bottom
+        bottom = _next_blank(capture, after)
+
+
+def _next_blank(capture: Capture, at: int) -> int:
+    return next((down for down in range(at + 1, capture.end) if capture.lines[down].is_blank), capture.end)
+
+
+def _goes_on(capture: Capture, at: int, after: int) -> bool:
+    """Whether a line below a blank one is of the same text: hints, a status and menus have colours or are faint."""
+    first, line = capture.lines[at], capture.lines[after]
+    margin = first.start + 2
+    begin = next((index for index in range(margin, len(first.text)) if first.text[index] != " "), None)
+    is_plain = begin is not None and _is_plain(first.look_at(begin)) and _is_plain(line.look_at(line.start))
+    return capture.has_colours and is_plain and line.start >= margin
+
+
+def _is_plain(look: Look) -> bool:
+    return not (look.foreground or look.bold or look.dim or look.italic or look.reverse)
 
 
 def _is_placeholder(capture: Capture, at: int, begin: int, bottom: int) -> bool:

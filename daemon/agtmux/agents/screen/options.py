@@ -160,7 +160,7 @@ def _numbered(capture: Capture) -> Iterator[tuple[Option, ...]]:
             continue
         number = int(found["number"])
         begins = number == 1 or (not options and not expected and number < 10 and found["selector"] is not None)
-        if begins or number != expected or not _goes_on(capture, options[-1].line, at):
+        if begins or not options or number != expected or not _goes_on(capture, options[-1].line, at):
             if len(options) >= 2:
                 yield tuple(options)
             options = []

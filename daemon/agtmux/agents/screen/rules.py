@@ -77,6 +77,8 @@ class ScreenSheet(msgspec.Struct, forbid_unknown_fields=True, frozen=True, dict=
     plain_option: str | None = None
     # What the agent itself writes into an empty composer, and what it writes beside anything that is in it.
     hint: str | None = None
+    # A line that says of an answer that it came too late for its dialog.
+    too_late: str | None = None
     beside: str | None = None
     # How a message of the user's begins, once it was sent.
     user: str = r"^[>❯›] "
@@ -102,6 +104,10 @@ class ScreenSheet(msgspec.Struct, forbid_unknown_fields=True, frozen=True, dict=
     @cached_property
     def _hint(self) -> re.Pattern[str] | None:
         return None if self.hint is None else re.compile(self.hint)
+
+    @cached_property
+    def _too_late(self) -> re.Pattern[str] | None:
+        return None if self.too_late is None else re.compile(self.too_late)
 
     @cached_property
     def _beside(self) -> re.Pattern[str] | None:
@@ -168,10 +174,14 @@ class ScreenSheet(msgspec.Struct, forbid_unknown_fields=True, frozen=True, dict=
         return regions
 
     def count_stops(self, layout: Layout) -> int:
-        """How many lines say that a turn was stopped, whatever came after it."""
+        """How many lines say that a turn was stopped, or an answer not taken, whatever came after it."""
         lines = [line.text for line in layout.capture.lines]
         stops = [rule for rule in self.rule if rule.reason_code == Reason.INTERRUPTED and rule.where != "title"]
-        return sum(any(rule.match(line) is not None for rule in stops) for line in lines)
+        late = self._too_late
+        return sum(
+            any(rule.match(line) is not None for rule in stops) or (late is not None and late.search(line) is not None)
+            for line in lines
+        )
 
     def _turn(self, lines: list[str], end: int) -> int:
         """The line of the last message that was sent."""

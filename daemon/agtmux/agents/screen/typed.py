@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 import msgspec
 
@@ -20,6 +20,8 @@ class TypingSheet(msgspec.Struct, forbid_unknown_fields=True, frozen=True, dict=
     pasted: str | None = None
     # Signs that stand in the place of the prompt's and make a command of what is typed. A text may bring one along.
     modes: list[str] = []
+    # What becomes of a text that is submitted while it works: it waits for its turn, or it cuts short what is said.
+    while_running: Literal["queues", "steers"] = "queues"
 
     @cached_property
     def _pasted(self) -> re.Pattern[str] | None:

@@ -20,6 +20,27 @@ def test_a_draft_is_exactly_what_is_typed():
     assert read("codex", f"{BOLD}›{OFF} one", "  two", "", "  gpt-5 · ~/parcels").draft == "one\ntwo"
 
 
+@pytest.mark.parametrize("status", ["\x1b[38;5;223mgpt-5 default\x1b[39m · ~/parcels", f"{DIM}gpt-5 · ~/parcels{OFF}"])
+def test_what_is_typed_at_a_prompt_without_a_frame_may_have_paragraphs(status):
+    screen = [
+        "\x1b[38;5;75m>_\x1b[39m Codex",
+        "",
+        f"{BOLD}›{OFF} one",
+        "",
+        "",
+        "    2. two",
+        "  three",
+        "",
+        f"  {status}",
+    ]
+    assert read("codex", *screen).draft == "one\n\n\n  2. two\nthree"
+    # What hangs below an empty prompt, or one with a hint in it, is not typed.
+    for first in ("", f"{DIM}Ask for anything{OFF}"):
+        assert read("codex", *screen[:2], f"{BOLD}›{OFF} {first}", *screen[3:]).draft == ""
+    # Nor can it be told from a status that has no colour.
+    assert read("codex", *screen[2:7], "", "  gpt-5 · ~/parcels").draft == "one"
+
+
 def test_a_wrapped_draft_differs_from_what_was_typed_only_in_blanks():
     typed = "print three labels for the parcels on the second shelf, one for each, and put them on the belt"
     drawn = read("claude", *claude_prompt(typed[:76], typed[76:])).draft

@@ -1,0 +1,47 @@
+"""A turn that a screen shows is told once, however often it is shown and however it is drawn."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agtmux.agents.screen.said import Turn
+from agtmux.conversations.turns import as_told, known_part
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    said=st.lists(st.tuples(st.sampled_from(["go on", "again", "stop"]), st.integers(0, 50)), min_size=1, max_size=25),
+    shows=st.integers(2, 12),
+)
+def test_each_turn_is_told_once_as_they_scroll_by(said: list[tuple[str, int]], shows: int):
+    turns = [Turn(prompt, f"answer {number} {at}") for at, (prompt, number) in enumerate(said)]
+    told: list[tuple[str, str]] = []
+    for last in range(1, len(turns) + 1):
+        shown = turns[max(last - shows, 0) : last]
+        new = shown[known_part(told, shown, has_news=True) :]
+        assert [as_told(turn) for turn in new] == [as_told(turns[last - 1])]
+        told += [as_told(turn) for turn in new]
+        # Looked at again, there is nothing new.
+        assert known_part(told, shown, has_news=False) == len(shown)
+
+
+def test_the_same_said_again_and_again_is_told_as_often_as_it_was():
+    same = Turn("go on", "ok")
+    told = [as_told(same)] * 5
+    # The screen has room for three of them, and one more has come.
+    assert known_part(told, [same] * 3, has_news=True) == 2
+    assert known_part(told, [same] * 3, has_news=False) == 3
+
+
+def test_another_width_is_no_news():
+    told = [as_told(Turn("one two three", "four five six"))]
+    assert known_part(told, [Turn("one two\nthree", "four\nfive six")], has_news=False) == 1
+
+
+def test_an_answer_that_is_drawn_otherwise_later_is_no_news():
+    told = [as_told(Turn("one", "a tool ran with much output"))]
+    assert known_part(told, [Turn("one", "a tool ran (hidden)"), Turn("two", "x")], has_news=True) == 1
+
+
+def test_what_went_on_is_the_same_turn():
+    told = [as_told(Turn("one", "first words"))]
+    assert known_part(told, [Turn("one", "first words and more")], has_news=True) == 1
