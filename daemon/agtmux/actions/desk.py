@@ -91,10 +91,7 @@ class Desk:
 
     async def act(self, asked: Asked) -> Answer:
         """Raises what kept it from being done; that is written down too."""
-        if not 0 < len(asked.request_ref) <= _LONGEST_REF or not asked.request_ref.isprintable():
-            raise AgtmuxError(
-                ErrorCode.USAGE, f"request_ref names the request: 1 to {_LONGEST_REF} printable characters"
-            )
+        check_request_ref(asked.request_ref)
         record = self._known.records.get(asked.key)
         if record is None:
             earlier = await self._ledger.requested(asked.action_type, asked.request_ref)
@@ -134,7 +131,7 @@ class Desk:
             check_conditions(record, asked.conditions, self._clock.now())
             done = await kind.carry_out(record, asked, still_there)
         except AgtmuxError as error:
-            result = _result_of(error)
+            result = result_of(error)
             await self._ledger.finish(action, self._clock.now(), result, str(error.code), {})
             told = {**error.details, "action_id": action.action_id, "result_code": result}
             raise AgtmuxError(error.code, error.message, told) from None
@@ -196,7 +193,13 @@ _REFUSALS: Final = frozenset(
 )
 
 
-def _result_of(error: AgtmuxError) -> str:
+def check_request_ref(request_ref: str) -> None:
+    if not 0 < len(request_ref) <= _LONGEST_REF or not request_ref.isprintable():
+        raise AgtmuxError(ErrorCode.USAGE, f"request_ref names the request: 1 to {_LONGEST_REF} printable characters")
+
+
+def result_of(error: AgtmuxError) -> str:
+    """What an action that ended with that error is written down as."""
     if isinstance(told := error.details.get("result_code"), str):
         return told
     if error.code in (ErrorCode.DELIVERY_UNCERTAIN, ErrorCode.TIMEOUT):

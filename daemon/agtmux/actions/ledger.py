@@ -61,8 +61,9 @@ class Ledger:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def begin(self, action: Action, snapshot: Snapshot, payload_sha256: str) -> Action:
-        """Write both down and return the action; or the one that the same request has led to before.
+    async def begin(self, action: Action, snapshot: Snapshot | None, payload_sha256: str) -> Action:
+        """Write both down and return the action; or the one that the same request has led to before. What is not about
+        a pane that is there has no snapshot.
 
         Raises E_IDEMPOTENCY_CONFLICT if that one was asked for something else.
         """
@@ -88,6 +89,8 @@ class Ledger:
                 " requested_at, result_code, metadata_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 values,
             )
+            if snapshot is None:
+                return replace(action, metadata=metadata)
             tx.execute(
                 "INSERT INTO action_snapshots (snapshot_id, action_id, target_id, pane_id, runtime_id, state_version,"
                 " observed_at, expires_at, nonce) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -114,6 +117,14 @@ class Ledger:
         found = f"SELECT {COLUMNS} FROM actions WHERE action_type = ? AND request_ref = ?"
         rows = await self._database.read(found, (action_type, request_ref))
         return read_action(rows[0]) if rows else None
+
+    async def place(self, action: Action, pane_id: PaneId, runtime_id: RuntimeId) -> Action:
+        """What it has led to is in that pane."""
+        values = (pane_id, runtime_id, action.action_id)
+        await self._database.writer.write(
+            lambda tx: tx.execute("UPDATE actions SET pane_id = ?, runtime_id = ? WHERE action_id = ?", values)
+        )
+        return replace(action, pane_id=pane_id, runtime_id=runtime_id)
 
     async def finish(
         self, action: Action, now: Timestamp, result_code: str, error_code: str | None, about: Mapping[str, Any]

@@ -15,7 +15,7 @@ DEFAULT_LINES: Final = 200
 MOST_LINES: Final = 50_000
 DONE: Final = "done"
 # As much as a screen shows.
-_PREVIEW_LINES: Final = 100
+PREVIEW_LINES: Final = 100
 
 
 def view_output(reach: Reach) -> Kind:
@@ -34,7 +34,7 @@ def view_output(reach: Reach) -> Kind:
 async def preview(reach: Reach, known: Known, key: PaneKey) -> tuple[Record, str]:
     """A glance at a pane that somebody is about to choose, and whose it is."""
     record = known.records[key]
-    text = await last_lines(reach, record, _PREVIEW_LINES)
+    text = await last_lines(reach, record, PREVIEW_LINES)
     now = known.records.get(key)
     if now is None or now.runtime.runtime_id != record.runtime.runtime_id:
         raise AgtmuxError(ErrorCode.RUNTIME_STALE, "what was in that pane has ended; list the panes again")

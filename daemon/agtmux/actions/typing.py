@@ -9,8 +9,9 @@ after it.
 from __future__ import annotations
 
 import asyncio
+import re
 import weakref
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -24,7 +25,7 @@ from agtmux.agents.screen.classify import Seen
 from agtmux.agents.screen.typed import TypingSheet
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.redact import redact_text
-from agtmux.domain.runtimes import PaneId, TargetId
+from agtmux.domain.runtimes import PaneId, Runtime, TargetId
 from agtmux.domain.states import State
 from agtmux.engine.apply import Record
 from agtmux.targets.messages import Did, Glanced
@@ -35,6 +36,8 @@ WAITING: Final = frozenset({State.WAITING_APPROVAL, State.WAITING_INPUT})
 _PATIENCE: Final = 3.0
 _LOOK_EVERY: Final = 0.04
 _PLAIN: Final = TypingSheet()
+# C0 without tab and newline, DEL, C1.
+_STEERING: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]+")
 # The probe says so before anything is done.
 _SURELY_NOT_DONE: Final = frozenset({ErrorCode.RUNTIME_STALE, ErrorCode.PRECONDITION_FAILED})
 
@@ -54,8 +57,7 @@ class Sight:
 
 def clean(text: str) -> str:
     """As it may be typed: line ends are newlines, and nothing is left that would steer a terminal."""
-    lines = text.replace("\r\n", "\n").replace("\r", "\n")
-    return "".join(char for char in lines if char in "\n\t" or not (char < " " or "\x7f" <= char <= "\x9f"))
+    return _STEERING.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 class Typist:
@@ -83,6 +85,8 @@ class Typist:
         glanced = await self._reach.run(runtime.target_id, {"do": "glance", **who, "agent": front}, Glanced)
         if not glanced.is_in_front:
             raise AgtmuxError(ErrorCode.RUNTIME_STALE, "something else has that pane's terminal; list the panes again")
+        if not runtime.has_agent and not self._is_same_program(runtime, glanced):
+            raise AgtmuxError(ErrorCode.RUNTIME_STALE, "another program has begun in that pane; list the panes again")
         if glanced.hindrance:
             raise AgtmuxError(
                 ErrorCode.PRECONDITION_FAILED,
@@ -100,6 +104,7 @@ class Typist:
             "history": glanced.history if hold.is_whole else None,
             "absent": hold.absent,
             "is_whole": hold.is_whole,
+            "telling": hold.telling,
         }
         return Sight(errand, footing, glanced.text)
 
@@ -108,7 +113,14 @@ class Typist:
         return await self._run(record, {"do": "press", **sight.errand, "key": key})
 
     async def type(
-        self, record: Record, text: str, still_there: StillThere, *, enter: bool, may_join: bool = False
+        self,
+        record: Record,
+        text: str,
+        still_there: StillThere,
+        *,
+        enter: bool,
+        may_join: bool = False,
+        before_enter: Callable[[], Awaitable[None]] | None = None,
     ) -> str:
         """Types it, and submits it if that is wanted. Returns `delivered`, or `typed_not_submitted` if that was wanted;
         raises whatever else came of it, with the result among the details."""
@@ -116,14 +128,14 @@ class Typist:
             raise AgtmuxError(
                 ErrorCode.UNSUPPORTED, "a program that is no agent may run each line as it comes; add --enter if it may"
             )
-        sight = await self._prompt(record, still_there, may_join)
+        sight = await self.prompt(record, still_there, may_join)
         # What was there before belongs to what must be there afterwards.
         whole = sight.seen.draft + text
         deadline = _now() + _PATIENCE
         while not await self._run(record, {"do": "paste", **sight.errand, "text": text}):
             if _now() > deadline:
                 raise AgtmuxError(ErrorCode.PRECONDITION_FAILED, "its screen does not hold still; nothing was typed")
-            sight = await self._prompt(record, still_there, may_join)
+            sight = await self.prompt(record, still_there, may_join)
             whole = sight.seen.draft + text
         pasted_at = _now()
         try:
@@ -131,15 +143,16 @@ class Typist:
             if not enter:
                 return TYPED_NOT_SUBMITTED
             await asyncio.sleep(max(pasted_at + self._sheet(record).paste_window / 1_000 - _now(), 0))
-            await self._submit(record, sight, whole, still_there)
-            return await self._taken(record, whole)
+            if before_enter is not None:
+                await before_enter()
+            return await self.submit(record, sight, whole, still_there)
         except AgtmuxError as error:
             if "result_code" in error.details:
                 raise
             # The pane, or the way to it, was lost on the way.
             raise _told(error.code, f"{error.message}; the text may be in its prompt", UNCERTAIN) from None
 
-    async def _prompt(self, record: Record, still_there: StillThere, may_join: bool) -> Sight:
+    async def prompt(self, record: Record, still_there: StillThere, may_join: bool = False) -> Sight:
         """A look at a prompt that takes a text; raises if it shows anything else."""
         sight = await self.look(record)
         check_no_dialog(still_there(), sight.seen)
@@ -168,7 +181,7 @@ class Typist:
             sight = await self.look(record)
             if _has_dialog(still_there(may_have_moved=True), sight.seen):
                 raise _told(ErrorCode.DIALOG_OPEN, "a dialog opened while it was typed; Enter was not pressed")
-            if self._holds(record, sight, whole):
+            if self.holds(record, sight, whole):
                 return sight
             if _now() > deadline:
                 raise _told(
@@ -178,17 +191,37 @@ class Typist:
                 )
             await asyncio.sleep(_LOOK_EVERY)
 
-    async def _submit(self, record: Record, sight: Sight, whole: str, still_there: StillThere) -> None:
+    async def submit(self, record: Record, sight: Sight, whole: str, still_there: StillThere) -> str:
+        """Presses Enter where the prompt holds just that, and looks whether it was taken."""
+        try:
+            await self._enter(record, sight, whole, still_there)
+        except AgtmuxError as error:
+            if "result_code" in error.details:
+                raise
+            # It was lost before a key that the tmux server would have pressed.
+            raise _not_entered(error.code, f"{error.message}; the text may be in its prompt", UNCERTAIN) from None
+        if not record.runtime.has_agent:
+            # A shell shows what it likes, and what it runs has its terminal by now.
+            return DELIVERED
+        try:
+            return await self._taken(record, whole)
+        except AgtmuxError as error:
+            if "result_code" in error.details:
+                raise
+            why = f"Enter was pressed, and whether it was taken is not known: {error.message}"
+            raise _told(ErrorCode.DELIVERY_UNCERTAIN, why, UNCERTAIN) from None
+
+    async def _enter(self, record: Record, sight: Sight, whole: str, still_there: StillThere) -> None:
         deadline = _now() + _PATIENCE
         while True:
             if _has_dialog(still_there(may_have_moved=True), sight.seen):
-                raise _told(ErrorCode.DIALOG_OPEN, "a dialog has opened; the text is typed and Enter was not pressed")
-            if not self._holds(record, sight, whole):
-                raise _told(ErrorCode.DELIVERY_UNCERTAIN, "somebody else types there; Enter was not pressed", UNCERTAIN)
+                raise _not_entered(ErrorCode.DIALOG_OPEN, "a dialog has opened, and the text is typed")
+            if not self.holds(record, sight, whole):
+                raise _not_entered(ErrorCode.DELIVERY_UNCERTAIN, "somebody else types there", UNCERTAIN)
             if await self.press(record, sight, "Enter"):
                 return
             if _now() > deadline:
-                raise _told(ErrorCode.PRECONDITION_FAILED, "its screen does not hold still; Enter was not pressed")
+                raise _not_entered(ErrorCode.PRECONDITION_FAILED, "its screen does not hold still")
             sight = await self.look(record)
 
     async def _taken(self, record: Record, whole: str) -> str:
@@ -198,12 +231,12 @@ class Typist:
             sight = await self.look(record)
             seen = sight.seen
             is_prompt = seen.composer != "none"
-            if not record.runtime.has_agent or seen.is_overlay:
-                # A shell shows what it likes; and a command may have opened a menu.
+            if seen.is_overlay:
+                # A command may have opened a menu.
                 return DELIVERED
-            if is_prompt and not _begins_with(seen.draft, sight.footing.mode, whole):
+            if is_prompt and not begins_with(seen.draft, sight.footing.mode, whole):
                 return DELIVERED
-            if not is_prompt and _is_shown(whole, sight.text):
+            if not is_prompt and is_shown(whole, sight.text):
                 return DELIVERED
             if _now() > deadline:
                 if is_prompt:
@@ -221,7 +254,8 @@ class Typist:
                 raise
             raise _told(error.code, error.message, UNCERTAIN) from None
 
-    def _holds(self, record: Record, sight: Sight, whole: str) -> bool:
+    def holds(self, record: Record, sight: Sight, whole: str) -> bool:
+        """Whether the prompt shows just that."""
         if not record.runtime.has_agent:
             return True
         return self._sheet(record).holds(sight.seen.draft, sight.footing.mode, whole)
@@ -229,6 +263,12 @@ class Typist:
     def _sheet(self, record: Record) -> TypingSheet:
         agent_type = record.runtime.agent_type
         return self._registry.sheet(agent_type).typing if self._registry.knows(agent_type) else _PLAIN
+
+    def _is_same_program(self, runtime: Runtime, glanced: Glanced) -> bool:
+        """Whether what is in front is still called what it was when it was seen to be no agent: a process may become
+        one."""
+        pane = self._reach.pane(runtime.target_id, runtime.pane_id)
+        return pane is not None and pane.command == glanced.command
 
     def _footing(self, agent_type: str, glanced: Glanced) -> Footing:
         glance = Glance(glanced.text, glanced.title, glanced.command, is_alive=True)
@@ -267,7 +307,11 @@ def _told(code: ErrorCode, message: str, result_code: str = TYPED_NOT_SUBMITTED)
     return AgtmuxError(code, message, {"result_code": result_code})
 
 
-def _begins_with(draft: str, mode: str, text: str) -> bool:
+def _not_entered(code: ErrorCode, why: str, result_code: str = TYPED_NOT_SUBMITTED) -> AgtmuxError:
+    return AgtmuxError(code, f"{why}; Enter was not pressed", {"result_code": result_code, "entered": False})
+
+
+def begins_with(draft: str, mode: str, text: str) -> bool:
     """Whether what was typed is still there, also if something was added to it."""
     shown, wanted = "".join(draft.split()), "".join(text.removeprefix(mode).split())
     if not shown:
@@ -277,7 +321,7 @@ def _begins_with(draft: str, mode: str, text: str) -> bool:
     return shown.startswith((begin, "[Paste", "[Saved")) or begin.startswith(shown)
 
 
-def _is_shown(text: str, screen: str) -> bool:
+def is_shown(text: str, screen: str) -> bool:
     """Whether the beginning of a text is to be seen."""
     begin = "".join(text.split())[:40]
     return begin in "".join(screen.split())

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from agtmux.domain.events import Event
-from agtmux.domain.panes import Topology
+from agtmux.domain.panes import TargetKind, Topology
 from agtmux.domain.runtimes import Runtime, RuntimeId
 from agtmux.domain.states import Reason
 from agtmux.domain.timestamps import Timestamp
@@ -78,7 +78,9 @@ class Batch:
                 apply_topology(self._tx, self._draft, fact, self._now, self._policy)
             case AddTarget(target):
                 self._draft.targets[target.target_id] = target
-                tables.save_target(self._tx, target, self._now)
+                if target.kind is not TargetKind.CHAT:
+                    # That one is there while its sessions are, and they come again by themselves.
+                    tables.save_target(self._tx, target, self._now)
             case RemoveTarget(target_id):
                 forget_target(self._draft, target_id)
                 tables.delete_target(self._tx, target_id)

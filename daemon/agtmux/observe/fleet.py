@@ -1,7 +1,7 @@
 """The targets that are watched: one observer with one probe each, here or at the end of an SSH connection.
 
 What a target's probe reports is about that target, or about another tmux server of the same account on the same
-machine. It can say nothing about any other, and ask for nothing.
+machine. It can say nothing about any other, and ask for nothing but what agents there ask through their bridges.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.events import Event
 from agtmux.domain.health import HealthPolicy
 from agtmux.domain.limits import Limits
-from agtmux.domain.panes import HOST, Target, TargetKind
+from agtmux.domain.panes import CHAT, HOST, Target, TargetKind
 from agtmux.domain.refs import is_ssh_target, is_target_name
 from agtmux.domain.runtimes import PaneId, TargetId
 from agtmux.domain.states import Health
@@ -35,10 +35,11 @@ from agtmux.observe.submissions import AddTarget, RemoveTarget
 from agtmux.observe.supervisor import Supervisor
 from agtmux.observe.world import World
 from agtmux.probe import tmux
+from agtmux.targets.bridges import Channel
 from agtmux.targets.executor import Known, ProbeExecutor
 from agtmux.targets.link import Line
 from agtmux.targets.local import open_local
-from agtmux.targets.messages import Hook, Notice, PaneRow, SessionFile, Stirred, Woken, refused
+from agtmux.targets.messages import Grown, Hook, Notice, PaneRow, SessionFile, Stirred, Woken, refused
 
 _log = logging.getLogger(__name__)
 
@@ -95,6 +96,14 @@ class Fleet:
         self._files: dict[str, Files] = {}
         # Called with a target whose tmux server is seen for the first time.
         self.on_server: list[Callable[[TargetId], None]] = []
+        # Called before a target is removed, while it may still be reached; with what of ours stays there, in sentences.
+        self.on_remove: list[Callable[[Target], Awaitable[list[str]]]] = []
+        # Called with what panes with agents show, of those where it has changed.
+        self.on_screens: list[Callable[[TargetId, dict[PaneId, str]], None]] = []
+        # Called with files of a target's account that have grown, of those that are followed.
+        self.on_grown: list[Callable[[TargetId, list[str]], None]] = []
+        # Serves a bridge of an agent on another machine, to its end.
+        self.on_bridge: Callable[[Target, Channel], Awaitable[None]] | None = None
 
     async def start(self) -> None:
         """All that are known. Whoever started the daemon to ask it wants to know what is there."""
@@ -128,18 +137,24 @@ class Fleet:
             self._watch(target)
         return target
 
-    async def remove(self, name: str) -> None:
+    async def remove(self, name: str) -> list[str]:
+        """Returns what there is to say about it."""
         target_id = TargetId(name)
         async with self._changing:
             if target_id not in self._world.targets:
                 raise _not_found(name)
             if target_id == HOST:
                 raise AgtmuxError(ErrorCode.USAGE, "the target host is built in and cannot be removed")
+            if self._world.targets[target_id].kind is TargetKind.CHAT:
+                raise AgtmuxError(ErrorCode.USAGE, f"the target {CHAT} goes with the last chat session; stop that")
+            target = self._world.targets[target_id]
+            told = [sentence for leave in self.on_remove for sentence in await leave(target)]
             await self._ingest.submit(RemoveTarget(target_id))
             # Only now: had the store refused, the target would still have to be looked at.
             if (watch := self._watches.get(target_id)) is not None:
                 watch.task.cancel()
                 await asyncio.gather(watch.task, return_exceptions=True)
+        return told
 
     async def connect(self, name: str) -> Target:
         """Look at the target now, until it counts as well again; raises what keeps it from being looked at."""
@@ -172,12 +187,17 @@ class Fleet:
             raise _not_found(name)
         return watch.executor
 
-    async def run(self, target_id: TargetId, errand: dict[str, Any], kind: type[T]) -> T:
-        """Have something done there; raises AgtmuxError."""
+    async def run(self, target_id: TargetId, errand: dict[str, Any], kind: type[T], limit: float | None = None) -> T:
+        """Have something done there; raises AgtmuxError. `limit` is for what takes longer than usual."""
         watch = self._watches.get(target_id)
         if watch is None:
             raise _not_found(target_id)
-        return await watch.executor.run(errand, kind)
+        return await watch.executor.run(errand, kind, limit)
+
+    def follow(self, target_id: TargetId, paths: list[str]) -> None:
+        """Be told when one of these files grows there."""
+        if (watch := self._watches.get(target_id)) is not None:
+            watch.executor.follow(paths)
 
     def pane(self, target_id: TargetId, pane_id: PaneId) -> PaneRow | None:
         """As it was last seen."""
@@ -235,6 +255,7 @@ class Fleet:
             on_refusal=lambda error: self._refuse(target, error),
             on_end=lambda: self._line_ended(target, observer),
             on_server=lambda: self._server_began(target.target_id),
+            on_bridge=(lambda channel: self._serve_bridge(target, channel)) if is_ssh else None,
         )
         observer = Observer(
             target,
@@ -250,6 +271,7 @@ class Fleet:
             files=self._files_beside(target),
             is_known=is_known,
         )
+        observer.on_screens = lambda screens: self._showed(target.target_id, screens)
         task = self._supervisor.spawn(observer.run, f"observer-{target.target_id}")
         task.add_done_callback(lambda ended: self._watched(target.target_id, ended))
         self._watches[target.target_id] = _Watch(target, executor, observer, task)
@@ -264,6 +286,19 @@ class Fleet:
     def _files_beside(self, target: Target) -> Files:
         """What agents write on that target's machine and account."""
         return self._files.setdefault(target.connection_ref, Files(self._registry, self._clock))
+
+    def screen(self, target_id: TargetId, pane_id: PaneId) -> str | None:
+        """What that pane showed last."""
+        watch = self._watches.get(target_id)
+        return None if watch is None else watch.observer.screens.get(pane_id)
+
+    def _showed(self, target_id: TargetId, screens: dict[PaneId, str]) -> None:
+        for hear in self.on_screens:
+            try:
+                hear(target_id, screens)
+            except Exception:
+                # It is told in the middle of a look, which must not fail over it.
+                _log.exception("what %s shows could not be told of", target_id)
 
     def _line_ended(self, target: Target, observer: Observer) -> None:
         if target.kind is TargetKind.SSH or target.target_id == HOST:
@@ -284,6 +319,10 @@ class Fleet:
                 # It is told in the middle of a look, which must not fail over it.
                 _log.exception("a new tmux server of %s could not be told of", target_id)
 
+    async def _serve_bridge(self, target: Target, channel: Channel) -> None:
+        if self.on_bridge is not None:
+            await self.on_bridge(target, channel)
+
     def _find_sockets(self) -> None:
         local = (watch.target for watch in self._watches.values() if watch.target.kind is TargetKind.LOCAL)
         self._sockets = {tmux.socket_path(target.tmux_socket): target.target_id for target in local}
@@ -298,6 +337,9 @@ class Fleet:
             watch.observer.stirred()
         elif isinstance(notice, Woken):
             watch.observer.woken()
+        elif isinstance(notice, Grown):
+            for hear in self.on_grown:
+                hear(target.target_id, notice.paths)
         elif isinstance(notice, SessionFile) and self._files_beside(target).hear(notice):
             # One probe sees the files of this machine, whichever of its tmux servers they are about.
             for each in self._watches.values():
@@ -360,6 +402,8 @@ def _check(target: Target) -> None:
     name = target.target_id
     if not is_target_name(name):
         raise AgtmuxError(ErrorCode.USAGE, f"{name[:64]!r} is no target name; use letters, digits, . _ and -")
+    if name == CHAT or target.kind is TargetKind.CHAT:
+        raise AgtmuxError(ErrorCode.USAGE, f"the target {CHAT} is that of chat sessions and comes with them")
     if ":" in target.connection_ref.removeprefix("ssh://").rpartition("@")[0]:
         # Not told again: it would stand in a terminal and in a log.
         raise AgtmuxError(ErrorCode.USAGE, "a password has no place in an ssh target; give a host or user@host")

@@ -63,6 +63,8 @@ class Hooks:
         target = self._world.targets.get(TargetId(target_name))
         if target is None:
             raise AgtmuxError(ErrorCode.TARGET_NOT_FOUND, f"no target is called {target_name[:64]!r}")
+        if target.kind is TargetKind.CHAT:
+            raise AgtmuxError(ErrorCode.USAGE, "chat sessions tell of themselves and need no hooks")
         agents = [name for name in names if name != TMUX]
         async with self._changing:
             told = []

@@ -15,7 +15,8 @@ from typing import Final
 
 from agtmux.clock import Clock
 from agtmux.domain.errors import AgtmuxError, ErrorCode
-from agtmux.domain.runtimes import TargetId
+from agtmux.domain.events import Event
+from agtmux.domain.runtimes import RuntimeId, TargetId
 from agtmux.domain.timestamps import Timestamp
 from agtmux.engine.transitions import Policy
 from agtmux.observe.batch import Batch
@@ -44,6 +45,8 @@ class Ingest:
         self._task: asyncio.Task[None] | None = None
         # Called with the panes that changed, and the moment for which their states were worked out.
         self.on_change: list[Callable[[set[PaneKey], Timestamp], None]] = []
+        # Called with what was told of runtimes, once it is durable.
+        self.on_events: list[Callable[[list[tuple[RuntimeId, Event]]], None]] = []
         self.on_pending: list[Callable[[TargetId], None]] = []
         self.counts: Counter[str] = Counter()
 
@@ -125,6 +128,8 @@ class Ingest:
             for target_id in awaited:
                 for look in self.on_pending:
                     look(target_id)
+            for hear in self.on_events if draft.events else ():
+                hear(draft.events)
             for publish in self.on_change if changed else ():
                 publish(changed, now)
         except Exception:

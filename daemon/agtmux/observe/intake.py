@@ -22,6 +22,8 @@ from agtmux.clock import Clock
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.events import (
     DEMOTION_DUE,
+    LONGEST_DETAIL,
+    LONGEST_SUMMARY,
     MAX_EVENT_BYTES,
     MAX_INT64,
     STALE_DETECTED,
@@ -30,6 +32,7 @@ from agtmux.domain.events import (
     Event,
     Verdict,
     derive_dedupe_key,
+    shortened,
 )
 from agtmux.domain.redact import Redacted, redact_text, redact_value
 from agtmux.domain.refs import is_pane_id, is_runtime_id, is_target_name
@@ -221,6 +224,7 @@ class Intake:
             ancestors=ancestors,
             raw_payload=redacted,
             verdict=verdict,
+            transcript=self._registry.transcript_claimed(facts.agent, payload),
         )
 
     def _read(self, envelope: Envelope, payload: object) -> tuple[Source, str | None, Verdict | None]:
@@ -277,9 +281,9 @@ def _stated(event_type: str, payload: object) -> Verdict:
 def _attention(stated: StatedAttention) -> Attention:
     return Attention(
         kind=stated.kind,
-        summary=Redacted(redact_text(stated.summary)[:200]),
-        detail=None if stated.detail is None else Redacted(redact_text(stated.detail)[:2_000]),
-        options=tuple(Redacted(redact_text(option)[:200]) for option in stated.options[:20]),
+        summary=shortened(redact_text(stated.summary), LONGEST_SUMMARY),
+        detail=None if stated.detail is None else shortened(redact_text(stated.detail), LONGEST_DETAIL),
+        options=tuple(shortened(redact_text(option), LONGEST_SUMMARY) for option in stated.options[:20]),
     )
 
 

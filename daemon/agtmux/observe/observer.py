@@ -16,11 +16,12 @@ from agtmux.domain.durations import SECOND
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.health import HealthPolicy, HealthRecord
 from agtmux.domain.limits import Limits
-from agtmux.domain.panes import Pane, SeenPane, Target, Topology
+from agtmux.domain.panes import Pane, SeenPane, Target, TargetKind, Topology
 from agtmux.domain.runtimes import NO_AGENT, BootId, Inhabitant, PaneId, TargetId
 from agtmux.domain.states import Health, State
 from agtmux.domain.timestamps import Timestamp
 from agtmux.engine.transitions import Policy
+from agtmux.observe.chats import is_chat
 from agtmux.observe.files import Files, Told
 from agtmux.observe.ingest import Ingest
 from agtmux.observe.pace import SOONEST, Pace
@@ -104,6 +105,8 @@ class Observer:
         self.has_looked = asyncio.Event()
         # What the panes with agents show, as far as it was captured.
         self.screens: dict[PaneId, str] = {}
+        # Called with those that have changed.
+        self.on_screens: Callable[[dict[PaneId, str]], None] = lambda _: None
 
     def look_now(self) -> None:
         """Somebody waits for what this target looks like: look at once, and say so even if nothing changed."""
@@ -163,6 +166,8 @@ class Observer:
                 self._last = topology
             titles = {PaneId(row.pane_id): row.title for row in sighting.panes.values()}
             proven = frozenset(PaneId(pane_id) for pane_id in self._seen if self._is_proven.get(pane_id))
+            if changed := {PaneId(each.pane_id) for each in sighting.screens} & self.screens.keys():
+                self.on_screens({pane_id: self.screens[pane_id] for pane_id in changed})
             if events := self._sightings.look(self.screens, titles, self._by_files(), proven, topology.taken_at):
                 await self._ingest.submit(events)
             self._pace.looked(
@@ -300,7 +305,11 @@ class Observer:
     def _inhabitant(self, row: PaneRow, ahead: int) -> Inhabitant:
         if row.pid is None:
             return Inhabitant(NO_AGENT, None, None)
-        who = self._registry.identify(row.mark, row.command, [process.as_process() for process in row.foreground])
+        foreground = [process.as_process() for process in row.foreground]
+        if self._target.kind is TargetKind.LOCAL and any(map(is_chat, foreground)):
+            # The session tells of itself, and the agent below it draws nothing here.
+            return Inhabitant(NO_AGENT, row.pid, None)
+        who = self._registry.identify(row.mark, row.command, foreground)
         self._is_proven[row.pane_id] = who.is_by_process
         if who.agent_type == NO_AGENT:
             # Whatever a shell runs, the pane's inhabitant is the shell: commands come and go.

@@ -39,6 +39,8 @@ SECOND_LOOK: Final = 0.12
 _FILES_LAG: Final = 300_000
 # How long a dialog may still be on the screen after it was answered.
 _DIALOG_SETTLES: Final = 700_000
+# What an agent does this soon, before its prompt was seen, is starting and no turn.
+_STARTS_WITHIN: Final = 10 * SECOND
 _TURN_ENDED: Final = "turn_ended"
 _BEFORE_ANY_TURN: Final = frozenset({"trust", "login", "startup"})
 
@@ -60,6 +62,8 @@ class _Sight:
     # When a report first denied the dialog that is shown, as long as that is the same.
     denied_at: Timestamp | None = None
     outlives_reports: bool = False
+    # Whether its prompt was there to begin a turn at. Before that it starts, which may look like work.
+    has_begun: bool = False
     # When a turn was seen to end, as long as nothing else was seen since.
     ended_at: Timestamp | None = None
     was_stopped: bool = False
@@ -123,7 +127,10 @@ class Sightings:
             reading = self._registry.poll(record.runtime.agent_type, glance)
             sight = _Sight(record.runtime.runtime_id, glance, reading, taken_at, reading, taken_at, taken_at)
             sight.ended_at = _ended_before(record, reading, taken_at)
+            sight.has_begun = Source.POLLER in record.signals or _has_begun(reading.seen)
             return sight
+        if taken_at - record.runtime.started_at > _STARTS_WITHIN:
+            sight.has_begun = True
         if sight.glance != glance:
             latest = self._registry.poll(record.runtime.agent_type, glance)
             # What it was before does not matter, as long as it was not what is shown.
@@ -146,8 +153,10 @@ class Sightings:
                 return
             sight.shown_since = sight.latest_since
             sight.denied_at, sight.outlives_reports = None, False
-            sight.ended_at = taken_at if _is_within_turn(shown.seen) and _is_at_rest(latest.seen) else None
+            has_ended = sight.has_begun and _is_within_turn(shown.seen) and _is_at_rest(latest.seen)
+            sight.ended_at = taken_at if has_ended else None
         sight.shown = latest
+        sight.has_begun = sight.has_begun or _has_begun(latest.seen)
 
     def _count(self, sight: _Sight, record: Record, file: Told | None, taken_at: Timestamp) -> None:
         """How often something was seen that contradicts the last report, since that report."""
@@ -305,6 +314,11 @@ def _may_be_streaming(shown: Reading, latest: Reading) -> bool:
 def _is_within_turn(seen: Seen) -> bool:
     """Whether what is shown belongs to a turn: some dialogs come before there is any."""
     return seen.state is State.RUNNING or (seen.state in _WAITING and seen.reason_code not in _BEFORE_ANY_TURN)
+
+
+def _has_begun(seen: Seen) -> bool:
+    """Whether it has been started for good: it is at its prompt, or asks about something within a turn."""
+    return seen.state is State.IDLE or (seen.state is not State.RUNNING and _is_within_turn(seen))
 
 
 def _is_at_rest(seen: Seen) -> bool:

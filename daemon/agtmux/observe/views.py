@@ -39,6 +39,8 @@ class PaneItem(msgspec.Struct, frozen=True):
     identity: PaneIdentity
     ref: str
     runtime_id: str
+    # What the agent is called; None where there is none.
+    name: str | None
     agent_type: str
     agent_version: str | None
     state: str
@@ -86,6 +88,7 @@ def pane_item(world: World, key: PaneKey) -> PaneItem | None:
         identity=PaneIdentity(pane.target_id, pane.session_name, pane.window_id, pane.pane_id),
         ref=str(ref),
         runtime_id=runtime.runtime_id,
+        name=world.name_of(runtime) if runtime.has_agent else None,
         agent_type=runtime.agent_type,
         agent_version=runtime.agent_version,
         state=row.state.value,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from agtmux.domain.events import Event
-from agtmux.domain.panes import Pane, Target
+from agtmux.domain.panes import HOST, Pane, Target
 from agtmux.domain.runtimes import PaneId, Runtime, RuntimeId, TargetId
 from agtmux.domain.timestamps import Timestamp
 from agtmux.engine.apply import Record
@@ -29,6 +29,18 @@ class World:
     # When each target was last looked at, by the moment the look began.
     observed_at: dict[TargetId, Timestamp] = field(default_factory=dict)
     pending: dict[str, Event] = field(default_factory=dict)
+    # What agents were given to be called.
+    roles: dict[RuntimeId, str] = field(default_factory=dict)
+
+    def name_of(self, runtime: Runtime) -> str:
+        """Its role if it has one, and what and where it is otherwise."""
+        return self.roles.get(runtime.runtime_id) or plain_name(runtime)
+
+
+def plain_name(runtime: Runtime) -> str:
+    """`AGENT-3` for the one in pane %3 of this machine, and `AGENT-3@vm1` elsewhere."""
+    place = "" if runtime.target_id == HOST else f"@{runtime.target_id}"
+    return f"{runtime.agent_type}-{runtime.pane_id.removeprefix('%')}{place}"
 
 
 class Draft:

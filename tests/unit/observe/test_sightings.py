@@ -146,6 +146,22 @@ def test_a_turn_that_is_seen_to_end_is_completed_for_a_while(pane: Pane) -> None
     assert pane.look(PROMPT, after=400).startswith("idle/")
 
 
+def test_what_looks_like_work_before_the_first_prompt_is_no_turn(pane: Pane) -> None:
+    pane.look(BUSY)
+    pane.look(PROMPT)
+    assert pane.look(PROMPT, after=SECOND_LOOK) == "idle/prompt"
+    assert pane.look(BUSY) == "running/busy_line"
+    pane.look(PROMPT)
+    assert pane.look(PROMPT, after=SECOND_LOOK) == "completed/turn_ended"
+
+
+def test_what_works_for_longer_than_it_takes_to_start_had_something_to_do(pane: Pane) -> None:
+    pane.look(BUSY)
+    pane.look(BUSY, after=11)
+    pane.look(PROMPT)
+    assert pane.look(PROMPT, after=SECOND_LOOK) == "completed/turn_ended"
+
+
 def test_an_answer_that_streams_over_a_plain_prompt_goes_on_while_it_moves(pane: Pane, monkeypatch) -> None:
     def unsure(agent_type: str, glance: Glance) -> Reading:
         reading = read(agent_type, glance)
