@@ -28,11 +28,17 @@ COMMANDS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("target", "connect"): ("target",),
     ("target", "remove"): ("target-removed",),
     ("log", "actions"): ("actions",),
+    ("log",): ("said", "conversations", "logs"),
+    ("team",): ("teams",),
+    **{("message", name): ("messages",) for name in ("send", "broadcast", "list", "show", "reply", "read", "cancel")},
     ("demo",): ("demo-started", "demo-stopped"),
     ("status",): ("health",),
     ("watch",): WATCH,
-    **{(name,): (name,) for name in ("wait", "bar", "hooks", "mcp", "explain", "doctor", "classify", "down", "menu")},
-    **{(name,): ("action",) for name in ("approve", "deny", "view-output", "attach", "send", "kill")},
+    **{
+        (name,): (name,)
+        for name in ("wait", "bar", "hooks", "mcp", "explain", "doctor", "classify", "down", "menu", "board")
+    },
+    **{(name,): ("action",) for name in ("approve", "deny", "view-output", "attach", "send", "kill", "launch", "stop")},
 }
 
 

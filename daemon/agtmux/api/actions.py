@@ -13,12 +13,15 @@ from agtmux.actions.history import Wanted
 from agtmux.actions.ledger import Action
 from agtmux.domain.durations import parse_duration
 from agtmux.domain.errors import AgtmuxError, ErrorCode
+from agtmux.domain.panes import HOST
 from agtmux.domain.refs import PaneRef, RuntimeRef, parse_ref
 from agtmux.domain.runtimes import PaneId, RuntimeId, TargetId
 from agtmux.domain.timestamps import Timestamp, format_timestamp
+from agtmux.messages.directory import Role
 from agtmux.observe.filters import read_state
 from agtmux.observe.lookup import find_pane
 from agtmux.observe.world import World
+from agtmux.worktrees.order import Launched, Order
 
 MOST_ACTIONS: Final = 1_000
 
@@ -85,6 +88,40 @@ class AttachAsked(ActionAsked, forbid_unknown_fields=True, frozen=True, kw_only=
     only_print: bool = False
 
 
+class StopAsked(ActionAsked, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    # With its branch left as it is, and only if nothing would be lost.
+    remove_worktree: bool = False
+
+
+class LaunchAsked(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """Unlike every other action it is about nobody who is there."""
+
+    request_ref: str
+    agent: str
+    target: str = HOST
+    cwd: str
+    branch: str = ""
+    worktree: bool = False
+    session: str = ""
+    role: str = ""
+    prompt: str = ""
+    start_server: bool = False
+    actor: Annotated[str, msgspec.Meta(max_length=64)] = ""
+
+    def as_order(self) -> Order:
+        return Order(
+            agent=self.agent,
+            target_id=TargetId(self.target),
+            cwd=self.cwd,
+            branch=self.branch,
+            is_apart=self.worktree,
+            session=self.session,
+            role=Role(self.role) if self.role else None,
+            prompt=self.prompt,
+            may_start_server=self.start_server,
+        )
+
+
 class AnswerAsked(ActionAsked, forbid_unknown_fields=True, frozen=True, kw_only=True):
     # The fingerprint of the dialog that is meant, as a listing tells it.
     if_dialog: Annotated[str, msgspec.Meta(max_length=64)] | None = None
@@ -99,6 +136,7 @@ ACTIONS: Final[dict[str, type[ActionAsked]]] = {
     "send": SendAsked,
     "view-output": OutputAsked,
     "kill": KillAsked,
+    "stop": StopAsked,
     "approve": AnswerAsked,
     "deny": DenyAsked,
 }
@@ -106,6 +144,10 @@ ACTIONS: Final[dict[str, type[ActionAsked]]] = {
 
 def answer_json(answer: Answer) -> dict[str, Any]:
     return {**action_json(answer.action), "is_replay": answer.is_replay, **answer.content}
+
+
+def launched_json(launched: Launched) -> dict[str, Any]:
+    return {**action_json(launched.action), "is_replay": launched.is_replay, **launched.content}
 
 
 def action_json(action: Action) -> dict[str, Any]:

@@ -15,10 +15,18 @@ from starlette.routing import BaseRoute, Route, Router, WebSocketRoute
 from starlette.types import Receive, Scope, Send
 
 from agtmux import __version__
-from agtmux.actions.output import preview
-from agtmux.api.actions import ACTIONS, action_json, answer_json, read_query
-from agtmux.api.protocol import PEER
+from agtmux.actions.chats import recent
+from agtmux.actions.output import PREVIEW_LINES, preview
+from agtmux.api.actions import ACTIONS, LaunchAsked, action_json, answer_json, launched_json, read_query
+from agtmux.api.boarding import Board
+from agtmux.api.bodies import MAX_TEXT_BYTES, as_json, decoded, envelope, left, read_body
+from agtmux.api.chat import ChatSocket
+from agtmux.api.conversations import ConversationsApi
+from agtmux.api.messages import MessagesApi
+from agtmux.api.protocol import ACTOR, peer_of
 from agtmux.api.socket import BridgeSocket
+from agtmux.api.teams import TeamsApi
+from agtmux.bridge.caller import find_caller
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.events import Event
 from agtmux.domain.panes import HOST, Target, TargetKind
@@ -35,15 +43,17 @@ from agtmux.observe.lookup import find_pane
 from agtmux.observe.submissions import Receipt
 from agtmux.probe.processes import lineage
 from agtmux.service import Service
+from agtmux.worktrees import launcher, stopper
+from agtmux.worktrees.items import worktree_item
+from agtmux.worktrees.order import THE_USER, By
+from agtmux.worktrees.trees import MOST_BYTES as MOST_DIFF_BYTES
 
 _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-MAX_BODY_BYTES: Final = 4 * 1024 * 1024
-# A text of a megabyte whose every character is written as an escape.
-MAX_ACTION_BYTES: Final = 8 * 1024 * 1024
-_ENCODER: Final = msgspec.json.Encoder(enc_hook=str)
+# What a page may ask for if there is a route of that name.
+_FEATURES: Final = ("conversations",)
 _JSON_LINES: Final = "application/x-ndjson"
 _HTTP_ERRORS: Final = {404: ErrorCode.NOT_FOUND, 405: ErrorCode.NOT_FOUND}
 
@@ -78,14 +88,16 @@ class McpAsked(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 def build_app(service: Service) -> App:
-    return App(_Api(service), BridgeSocket(service))
+    return App(service)
 
 
 class App:
     """The routes, and the one place where what went wrong becomes an answer."""
 
-    def __init__(self, api: _Api, bridge_socket: BridgeSocket) -> None:
-        self._api = api
+    def __init__(self, service: Service) -> None:
+        self._api = api = _Api(service)
+        messages, teams, conversations = MessagesApi(service), TeamsApi(service), ConversationsApi(service)
+        self.board = Board(service, self, api.answer_to)
         self._router = Router(
             [
                 Route("/v1/events", _Endpoint(api.events), methods=["POST"]),
@@ -97,12 +109,26 @@ class App:
                     Route(f"/v1/actions/{name}", _Endpoint(partial(api.act, name)), methods=["POST"])
                     for name in ACTIONS
                 ),
+                Route("/v1/actions/launch", _Endpoint(api.launch), methods=["POST"]),
+                Route("/v1/worktrees", _Endpoint(api.worktrees), methods=["GET"]),
+                Route("/v1/worktrees/diff", _Endpoint(api.worktree_diff), methods=["GET"]),
                 Route("/v1/here", _Endpoint(api.here), methods=["GET"]),
                 Route("/v1/health", _Endpoint(api.health), methods=["GET"]),
                 Route("/v1/panes", _Endpoint(api.panes), methods=["GET"]),
                 Route("/v1/preview", _Endpoint(api.preview), methods=["GET"]),
                 Route("/v1/windows", _Endpoint(api.windows), methods=["GET"]),
                 Route("/v1/sessions", _Endpoint(api.sessions), methods=["GET"]),
+                Route("/v1/messages", _Endpoint(messages.listing), methods=["GET"]),
+                Route("/v1/messages", _Endpoint(messages.send), methods=["POST"]),
+                Route("/v1/inbox", _Endpoint(messages.fetch), methods=["POST"]),
+                Route("/v1/messages/{message_id}", _Endpoint(messages.take_back), methods=["DELETE"]),
+                Route("/v1/teams", _Endpoint(teams.listing), methods=["GET"]),
+                Route("/v1/teams", _Endpoint(teams.bring), methods=["POST"]),
+                Route("/v1/teams/{name}/launch", _Endpoint(teams.launch), methods=["POST"]),
+                Route("/v1/teams/{name}", _Endpoint(teams.forget), methods=["DELETE"]),
+                Route("/v1/conversations", _Endpoint(conversations.listing), methods=["GET"]),
+                Route("/v1/conversations/markdown", _Endpoint(conversations.markdown), methods=["POST"]),
+                Route("/v1/conversations/messages", _Endpoint(conversations.messages), methods=["GET"]),
                 Route("/v1/targets", _Endpoint(api.targets), methods=["GET"]),
                 Route("/v1/targets", _Endpoint(api.add_target), methods=["POST"]),
                 Route("/v1/targets/{name}/connect", _Endpoint(api.connect_target), methods=["POST"]),
@@ -110,11 +136,24 @@ class App:
                 Route("/v1/doctor", _Endpoint(api.doctor), methods=["GET"]),
                 Route("/v1/explain", _Endpoint(api.explain), methods=["GET"]),
                 Route("/v1/watch", _Endpoint(api.watch), methods=["GET"]),
-                WebSocketRoute("/v1/ws", bridge_socket),
+                Route("/v1/board", _Endpoint(self.board.status), methods=["GET"]),
+                Route("/v1/board", _Endpoint(self.board.change), methods=["POST"]),
+                WebSocketRoute("/v1/ws", BridgeSocket(service)),
+                WebSocketRoute("/v1/chat", ChatSocket(service)),
+                WebSocketRoute("/v1/live", _Socket(self.board.live)),
             ],
             # A path with a slash too many is not found, like any other.
             redirect_slashes=False,
         )
+        # A router tries its routes one by one; most requests are for a path that is one word for word.
+        self._by_path = {
+            (method, route.path): route.app
+            for route in self._router.routes
+            if isinstance(route, Route) and not route.param_convertors
+            for method in route.methods or ()
+        }
+        known = {route.path for route in self._router.routes if isinstance(route, Route)}
+        self.board.features = [name for name in _FEATURES if f"/v1/{name}" in known]
 
     @property
     def routes(self) -> list[BaseRoute]:
@@ -123,8 +162,9 @@ class App:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         # With an app in its scope, the router raises for what it does not know instead of answering by itself.
         scope["app"] = self
+        answer = self._by_path.get((scope.get("method", ""), scope["path"]), self._router)
         try:
-            await self._router(scope, receive, send)
+            await answer(scope, receive, send)
         except ClientDisconnect:
             # Whoever asked has left, or was refused by the connection already.
             return
@@ -142,19 +182,28 @@ class _Endpoint:
         await (await self._answer(Request(scope, receive)))(scope, receive, send)
 
 
+class _Socket:
+    """A function as Starlette's routes take a WebSocket's endpoint without wrapping it."""
+
+    def __init__(self, serve: Callable[[Scope, Receive, Send], Awaitable[None]]) -> None:
+        self._serve = serve
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._serve(scope, receive, send)
+
+
 class _Api:
     def __init__(self, service: Service) -> None:
         self._service = service
 
     async def health(self, request: Request) -> Response:
-        return _json(self._service.health())
+        return as_json(self._service.health())
 
     async def events(self, request: Request) -> Response:
-        body = await _body(request)
+        body = await read_body(request)
         if request.headers.get("content-type", "").startswith(HOOK_TYPE):
-            peer = request.scope.get(PEER, lambda: None)
-            receipt = (await self._service.take([self._service.intake.hook(body, lambda: _lineage(peer()))]))[0]
-            return _json(self._envelope(_told(receipt)))
+            receipt = (await self._service.take([self._service.intake.hook(body, lambda: _lineage(request))]))[0]
+            return as_json(self._envelope(_told(receipt)))
         taken, is_batch = self._service.intake.envelopes(body)
         receipts = iter(await self._service.take([each for each in taken if isinstance(each, Event)]))
         results = [each if isinstance(each, AgtmuxError) else _outcome(next(receipts)) for each in taken]
@@ -162,55 +211,56 @@ class _Api:
             only = results[0]
             if isinstance(only, AgtmuxError):
                 raise only
-            return _json(self._envelope(only))
+            return as_json(self._envelope(only))
         for error in results:
             if isinstance(error, AgtmuxError):
                 self._count(error)
         told = [each.as_json() | {"status": "refused"} if isinstance(each, AgtmuxError) else each for each in results]
-        return _json(self._envelope({"results": told}))
+        return as_json(self._envelope({"results": told}))
 
     async def wait_for_decision(self, request: Request) -> Response:
-        asked = _decoded(await _body(request), WaitAsked)
-        answer = await self._service.decisions.wait(asked.event_id, _left(request))
+        asked = decoded(await read_body(request), WaitAsked)
+        answer = await self._service.decisions.wait(asked.event_id, left(request))
         decision = None if answer.allow is None else "allow" if answer.allow else "deny"
         content = {"event_id": asked.event_id, "decision": decision, "answer": answer.text, "over": answer.over}
-        return _json(self._envelope(content))
+        return as_json(self._envelope(content))
 
     async def panes(self, request: Request) -> Response:
-        return _json(self._listing(Listed.PANES, request))
+        return as_json(self._listing(Listed.PANES, request))
 
     async def windows(self, request: Request) -> Response:
-        return _json(self._listing(Listed.WINDOWS, request))
+        return as_json(self._listing(Listed.WINDOWS, request))
 
     async def sessions(self, request: Request) -> Response:
         group_by = request.query_params.get("group_by", GroupBy.TARGET_SESSION.value)
-        return _json(self._listing(Listed.SESSIONS, request) | {"group_by": group_by})
+        return as_json(self._listing(Listed.SESSIONS, request) | {"group_by": group_by})
 
     async def targets(self, request: Request) -> Response:
         items = [self._target_item(target) for target in self._service.world.targets.values()]
-        return _json(self._envelope({"filters": {}, "summary": {"total": len(items)}, "items": items}))
+        return as_json(self._envelope({"filters": {}, "summary": {"total": len(items)}, "items": items}))
 
     async def hooks(self, request: Request) -> Response:
-        asked = _decoded(await _body(request), HooksAsked)
+        asked = decoded(await read_body(request), HooksAsked)
         items = await self._service.hooks.change(asked.action, asked.agents, asked.target, asked.search_path)
-        return _json(self._envelope({"action": asked.action, "target": asked.target, "items": items}))
+        return as_json(self._envelope({"action": asked.action, "target": asked.target, "items": items}))
 
     async def mcp(self, request: Request) -> Response:
-        asked = _decoded(await _body(request), McpAsked)
+        asked = decoded(await read_body(request), McpAsked)
         items = await self._service.registrar.change(
             asked.action, asked.agents, asked.target, asked.search_path, automatic=asked.automatic
         )
-        return _json(self._envelope({"action": asked.action, "target": asked.target, "items": items}))
+        return as_json(self._envelope({"action": asked.action, "target": asked.target, "items": items}))
 
     async def doctor(self, request: Request) -> Response:
         query = request.query_params
         if unknown := sorted(query.keys() - {"target", "tmux_socket", "client_version"}):
             raise AgtmuxError(ErrorCode.USAGE, f"doctor takes no {unknown[0][:40]!r}")
         client_version = query.get("client_version", __version__)
-        return _json(await self._service.doctor(query.get("target"), query.get("tmux_socket", ""), client_version))
+        return as_json(await self._service.doctor(query.get("target"), query.get("tmux_socket", ""), client_version))
 
     async def act(self, action_type: str, request: Request) -> Response:
-        asked = _decoded(await _body(request, MAX_ACTION_BYTES), ACTIONS[action_type])
+        asked = decoded(await read_body(request, MAX_TEXT_BYTES), ACTIONS[action_type])
+        asked = msgspec.structs.replace(asked, actor=request.scope.get(ACTOR, asked.actor))
         service = self._service
         try:
             meant = asked.as_asked(action_type, service.world)
@@ -220,29 +270,88 @@ class _Api:
             if error.code is not ErrorCode.REF_NOT_FOUND or earlier is None:
                 raise
             meant = asked.as_asked(action_type, service.world, (earlier.target_id, earlier.pane_id))
-        return _json(self._envelope(answer_json(await service.desk.act(meant))))
+        if action_type == stopper.ACTION:
+            return as_json(self._envelope(answer_json(await service.stopper.stop(meant, self._by(request)))))
+        return as_json(self._envelope(answer_json(await service.desk.act(meant))))
+
+    async def launch(self, request: Request) -> Response:
+        asked = decoded(await read_body(request, MAX_TEXT_BYTES), LaunchAsked)
+        order, by = asked.as_order(), self._by(request)
+        launched = await self._service.launcher.launch(asked.request_ref, order, by, asked.actor)
+        return as_json(self._envelope(launched_json(launched)))
+
+    def _by(self, request: Request) -> By:
+        """Whose word it is. What an agent runs in its shell speaks for the agent."""
+        service = self._service
+        caller = find_caller(service.world, service.registry, peer_of(request.scope))
+        if caller.is_shared:
+            # Some agent, and nobody knows which: it has no user's rights.
+            raise AgtmuxError(ErrorCode.FORBIDDEN, f"who you are is not known: {caller.why_not}")
+        runtime = None if caller.key is None else service.world.records[caller.key].runtime
+        if runtime is None or not runtime.has_agent:
+            return THE_USER
+        return By(runtime.runtime_id, service.directory.name(runtime))
+
+    async def worktrees(self, request: Request) -> Response:
+        """The work trees of the repositories that agents work in."""
+        query, service = request.query_params, self._service
+        if unknown := sorted(query.keys() - {"target"}):
+            raise AgtmuxError(ErrorCode.USAGE, f"there is no filter {unknown[0][:40]!r}; known is target")
+        target = query.get("target")
+        if target is not None and target not in service.world.targets:
+            raise AgtmuxError(ErrorCode.TARGET_NOT_FOUND, f"no target is called {target[:64]!r}")
+        found, errors = await service.trees.survey(target)
+        latest = await service.conversations.archive.latest()
+        items = [worktree_item(service.world, service.directory, each, latest) for each in found]
+        filters = {} if target is None else {"target": target}
+        told = {"filters": filters, "summary": {"total": len(items)}, "partial": bool(errors), "target_errors": errors}
+        return as_json(self._envelope({**told, "items": items}))
+
+    async def worktree_diff(self, request: Request) -> Response:
+        """What is not committed in one of those work trees, as text."""
+        query, service = request.query_params, self._service
+        if unknown := sorted(query.keys() - {"target", "path", "file"}):
+            raise AgtmuxError(ErrorCode.USAGE, f"there is no {unknown[0][:40]!r}; known are target, path and file")
+        target, path = query.get("target", HOST), query.get("path", "")
+        if not path:
+            raise AgtmuxError(ErrorCode.USAGE, "which work tree? Its path is asked for, as /v1/worktrees tells it")
+        if target not in service.world.targets:
+            raise AgtmuxError(ErrorCode.TARGET_NOT_FOUND, f"no target is called {target[:64]!r}")
+        found, errors = await service.trees.survey(target)
+        if not any(each.worktree.path == path for each in found):
+            if errors:
+                raise AgtmuxError(ErrorCode(errors[0]["code"]), errors[0]["message"])
+            raise AgtmuxError(ErrorCode.NOT_FOUND, "no agent works in the repository of that work tree")
+        diff = await service.trees.diff_at(TargetId(target), path, query.get("file", ""), MOST_DIFF_BYTES)
+        told = {"target": target, "path": diff.top, "branch": diff.branch or None}
+        return as_json(self._envelope({**told, "diff": diff.diff, "is_cut": diff.is_cut, "untracked": diff.untracked}))
 
     async def here(self, request: Request) -> Response:
         """Which target watches the tmux server that a caller is in, by its $TMUX."""
         socket_path = request.query_params.get("tmux", "").rsplit(",", 2)[0]
         target = self._service.fleet.local_target_at(socket_path) if socket_path else None
-        return _json(self._envelope({"target": target}))
+        return as_json(self._envelope({"target": target}))
 
     async def preview(self, request: Request) -> Response:
         """A look at a pane's last lines. It is no action, and nothing is written down."""
         key = find_pane(self._service.world, parse_ref(request.query_params.get("ref", "")))
-        record, text = await preview(self._service.fleet, self._service.world, key)
-        return _json(self._envelope({"runtime_id": record.runtime.runtime_id, "output": text}))
+        record = self._service.world.records[key]
+        if (session := self._service.chats.of(record)) is not None:
+            text = await recent(session, PREVIEW_LINES)
+        else:
+            record, text = await preview(self._service.fleet, self._service.world, key)
+        return as_json(self._envelope({"runtime_id": record.runtime.runtime_id, "output": text}))
 
     async def actions(self, request: Request) -> Response:
         service, query = self._service, request.query_params
-        action_id, wanted, limit, filters = read_query(query, service.desk.action_types, service.clock.now())
+        known = sorted([*service.desk.action_types, launcher.ACTION])
+        action_id, wanted, limit, filters = read_query(query, known, service.clock.now())
         if action_id is None:
             items = [action_json(each) for each in await service.history.actions(wanted, limit)]
         else:
             action = await service.history.action(action_id)
             items = [action_json(action) | {"events": await service.history.events(action)}]
-        return _json(self._envelope({"filters": filters, "summary": {"total": len(items)}, "items": items}))
+        return as_json(self._envelope({"filters": filters, "summary": {"total": len(items)}, "items": items}))
 
     async def explain(self, request: Request) -> Response:
         key = find_pane(self._service.world, parse_ref(request.query_params.get("ref", "")))
@@ -251,7 +360,7 @@ class _Api:
         waiting = self._service.decisions.waiting(record.runtime.runtime_id)
         hook = None if waiting is None else {"event_id": waiting.event_id, "since": format_timestamp(waiting.since)}
         evidence = views.evidence_items(record)
-        return _json(self._envelope({"item": item, "evidence": evidence, "waiting_hook": hook}))
+        return as_json(self._envelope({"item": item, "evidence": evidence, "waiting_hook": hook}))
 
     def _listing(self, scope: Listed, request: Request) -> dict[str, Any]:
         """What was asked for. A target that fails costs the others nothing."""
@@ -277,7 +386,7 @@ class _Api:
         return read_subject(scope, query, self._service.world.targets.keys(), self._service.registry.agent_types)
 
     async def add_target(self, request: Request) -> Response:
-        asked = _decoded(await _body(request), NewTarget)
+        asked = decoded(await read_body(request), NewTarget)
         target = await self._service.fleet.add(
             Target(
                 TargetId(asked.name),
@@ -287,7 +396,7 @@ class _Api:
                 is_ephemeral=asked.ephemeral,
             )
         )
-        return _json(self._envelope({"item": self._target_item(target)}))
+        return as_json(self._envelope({"item": self._target_item(target)}))
 
     def _target_item(self, target: Target) -> views.TargetItem:
         fleet = self._service.fleet
@@ -296,11 +405,11 @@ class _Api:
 
     async def connect_target(self, request: Request) -> Response:
         target = await self._service.fleet.connect(request.path_params["name"])
-        return _json(self._envelope({"item": self._target_item(target)}))
+        return as_json(self._envelope({"item": self._target_item(target)}))
 
     async def remove_target(self, request: Request) -> Response:
-        await self._service.fleet.remove(request.path_params["name"])
-        return _json(self._envelope({"removed": request.path_params["name"]}))
+        warnings = await self._service.fleet.remove(request.path_params["name"])
+        return as_json(self._envelope({"removed": request.path_params["name"], "warnings": warnings}))
 
     async def watch(self, request: Request) -> Response:
         query = dict(request.query_params)
@@ -325,48 +434,18 @@ class _Api:
             _log.error("%s failed", asked, exc_info=error)
             error = AgtmuxError(ErrorCode.INTERNAL, "agtmuxd failed at this; its log says more")
         self._count(error)
-        return _json(error.as_json(), status or error.http_status)
+        return as_json(error.as_json(), status or error.http_status)
 
     def _count(self, error: AgtmuxError) -> None:
         self._service.refusals[error.code] += 1
 
     def _envelope(self, content: dict[str, Any]) -> dict[str, Any]:
-        now = format_timestamp(self._service.clock.now())
-        return {"schema_version": views.SCHEMA_VERSION, "generated_at": now, **content}
+        return envelope(self._service.clock.now(), content)
 
 
-def _lineage(pid: int | None) -> list[int] | None:
+def _lineage(request: Request) -> list[int] | None:
+    pid = peer_of(request.scope).pid
     return None if pid is None else lineage(pid)
-
-
-def _decoded(body: bytes, kind: type[T]) -> T:
-    try:
-        return msgspec.json.decode(body, type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise AgtmuxError(ErrorCode.USAGE, f"the request cannot be read: {error}") from None
-
-
-async def _body(request: Request, limit: int = MAX_BODY_BYTES) -> bytes:
-    """The whole body. How long it may take to come is the connection's business, see `protocol`."""
-    declared = request.headers.get("content-length", "")
-    if declared.isdigit() and int(declared) > limit:
-        raise _too_large(int(declared), limit)
-    chunks = bytearray()
-    async for chunk in request.stream():
-        chunks += chunk
-        if len(chunks) > limit:
-            raise _too_large(len(chunks), limit)
-    return bytes(chunks)
-
-
-async def _left(request: Request) -> None:
-    """Returns when whoever asked is gone; its request has been read."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
-
-
-def _too_large(size: int, limit: int) -> AgtmuxError:
-    return AgtmuxError(ErrorCode.TOO_LARGE, f"a request of {size} bytes; {limit} bytes is the limit, send it in parts")
 
 
 def _outcome(receipt: Receipt) -> dict[str, Any] | AgtmuxError:
@@ -382,7 +461,3 @@ def _told(receipt: Receipt) -> dict[str, Any]:
         "runtime_id": receipt.runtime_id,
         "reason_code": receipt.reason_code,
     }
-
-
-def _json(content: Any, status: int = 200) -> Response:
-    return Response(_ENCODER.encode(content), status, media_type="application/json")

@@ -10,18 +10,28 @@ import json
 from collections.abc import Callable
 from typing import Any, Final
 
+from starlette.types import Scope
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.http11 import Request
 
+from agtmux.bridge.caller import Peer
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.probe.peer import peer_pid
 
 # A request is small and comes over a local socket: what takes longer than this will not come.
 TIME_LIMIT: Final = 5.0
-# In a request's scope: a function that tells the process which sent it.
+# In a request's scope: who sent it. See `peer_of`.
 PEER: Final = "agtmux.peer"
+# In a request's scope: who acts, where that is not for the request to say.
+ACTOR: Final = "agtmux.actor"
 HEAD_BYTES_LIMIT: Final = 65_536
+
+
+def peer_of(scope: Scope) -> Peer:
+    """Who is at the other end; nobody who is known, if it came by another way than our own socket."""
+    peer: Peer = scope[PEER] if PEER in scope else Peer(None)
+    return peer
 
 
 class Protocol(HttpToolsProtocol):
@@ -36,9 +46,11 @@ class Protocol(HttpToolsProtocol):
         self._head_bytes = 0
         self._timer: asyncio.TimerHandle | None = None
         self._is_upgraded = False
+        self._peer = Peer(None)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._peer = Peer(peer_pid(transport.get_extra_info("socket")))
         self._set_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -76,7 +88,7 @@ class Protocol(HttpToolsProtocol):
         super().on_message_begin()
         # uvicorn's type knows only what the specification has.
         scope: dict[str, Any] = self.scope  # type: ignore[assignment]
-        scope[PEER] = lambda: peer_pid(self.transport.get_extra_info("socket"))
+        scope[PEER] = self._peer
 
     def on_headers_complete(self) -> None:
         super().on_headers_complete()
@@ -148,4 +160,4 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         if hasattr(self, "scope"):
             # Before the application's task, which was made just now, has its turn.
             scope: dict[str, Any] = self.scope  # type: ignore[assignment]
-            scope[PEER] = lambda: peer_pid(self.transport.get_extra_info("socket"))
+            scope[PEER] = Peer(peer_pid(self.transport.get_extra_info("socket")))

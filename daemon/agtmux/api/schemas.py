@@ -15,7 +15,10 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from agtmux.api import shapes
+from agtmux.api.conversations import ConversationListing, MarkdownAnswer, SaidListing
+from agtmux.api.messages import MessagesAnswer
 from agtmux.api.shapes import TargetError, Total
+from agtmux.api.teams import TeamsAnswer
 from agtmux.observe.feeds import Change
 from agtmux.observe.rollups import SessionIdentity, SessionItem, WindowIdentity, WindowItem
 from agtmux.observe.views import PaneIdentity, PaneItem, Summary, TargetItem
@@ -118,6 +121,15 @@ DOCUMENTS: Final[dict[str, tuple[Any, str]]] = {
     "decision": (shapes.DecisionAnswer, "POST /v1/decisions/wait"),
     "action": (shapes.ActionAnswer, "POST /v1/actions/{type}, agtmux approve --json and every other action"),
     "actions": (shapes.ActionListing, "GET /v1/actions, agtmux log actions --json"),
+    "conversations": (ConversationListing, "GET /v1/conversations, agtmux log --conversations --json"),
+    "logs": (MarkdownAnswer, "POST /v1/conversations/markdown, agtmux log <ref> --markdown --json"),
+    "said": (SaidListing, "GET /v1/conversations/messages, agtmux log <ref> --json"),
+    "messages": (MessagesAnswer, "every answer of /v1/messages and /v1/inbox, agtmux message … --json"),
+    "worktrees": (shapes.WorktreeListing, "GET /v1/worktrees"),
+    "worktree-diff": (shapes.DiffAnswer, "GET /v1/worktrees/diff"),
+    "board": (shapes.BoardAnswer, "GET and POST /v1/board, agtmux board --json"),
+    "board-login": (shapes.BoardLogin, "POST /v1/board/login and /v1/board/logout, which only the board's door has"),
+    "teams": (TeamsAnswer, "every answer of /v1/teams but a launch, agtmux team … --json"),
     "error": (shapes.ErrorAnswer, "every answer that is an error, and every command's with --json"),
     "wait": (shapes.WaitAnswer, "agtmux wait --json"),
     "bar": (shapes.BarAnswer, "agtmux bar --json"),
@@ -147,8 +159,23 @@ ROUTES: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     ("POST", "/v1/mcp"): ("mcp",),
     ("POST", "/v1/events"): ("receipt", "receipts"),
     ("POST", "/v1/decisions/wait"): ("decision",),
+    ("GET", "/v1/worktrees"): ("worktrees",),
+    ("GET", "/v1/worktrees/diff"): ("worktree-diff",),
+    ("GET", "/v1/board"): ("board",),
+    ("POST", "/v1/board"): ("board",),
     ("GET", "/v1/actions"): ("actions",),
     ("POST", "/v1/actions/{type}"): ("action",),
+    ("GET", "/v1/teams"): ("teams",),
+    ("POST", "/v1/teams"): ("teams",),
+    ("POST", "/v1/teams/{name}/launch"): ("action",),
+    ("DELETE", "/v1/teams/{name}"): ("teams",),
+    ("GET", "/v1/conversations"): ("conversations",),
+    ("GET", "/v1/conversations/messages"): ("said",),
+    ("POST", "/v1/conversations/markdown"): ("logs",),
+    ("GET", "/v1/messages"): ("messages",),
+    ("POST", "/v1/messages"): ("messages",),
+    ("POST", "/v1/inbox"): ("messages",),
+    ("DELETE", "/v1/messages/{message_id}"): ("messages",),
 }
 # What may have fields that no type knows.
 _OPEN: Final = {"ActionAnswer"}

@@ -1,4 +1,4 @@
-"""The Unix socket and the HTTP server on it."""
+"""The Unix socket and the HTTP server on it, or on another."""
 
 from __future__ import annotations
 
@@ -94,15 +94,21 @@ class _Server(uvicorn.Server):
 
 class HttpServer:
     def __init__(
-        self, app: ASGIApp, listener: socket.socket, on_refused: Callable[[AgtmuxError], None] = lambda _: None
+        self,
+        app: ASGIApp,
+        listener: socket.socket,
+        on_refused: Callable[[AgtmuxError], None] = lambda _: None,
+        ping_every: float | None = None,
+        most_connections: int | None = None,
     ) -> None:
         config = uvicorn.Config(
             app,
             http=functools.partial(Protocol, on_refused=on_refused),  # type: ignore[arg-type]
             ws=WebSocketProtocol,
             # The kernel says when the other end of a Unix socket is gone; nobody need be woken to ask.
-            ws_ping_interval=None,
+            ws_ping_interval=ping_every,
             ws_per_message_deflate=False,
+            limit_concurrency=most_connections,
             lifespan="off",
             log_config=None,
             access_log=False,

@@ -14,6 +14,7 @@ from agtmux.actions.history import ActionEvent
 from agtmux.doctor.findings import Level
 from agtmux.domain.states import Health
 from agtmux.observe.views import EvidenceItem, PaneItem, TargetItem
+from agtmux.worktrees.items import WorktreeItem
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,6 +130,8 @@ class TargetAnswer(Answer, frozen=True, kw_only=True):
 
 class RemovedAnswer(Answer, frozen=True, kw_only=True):
     removed: str
+    # What of agtmux is still on its machine.
+    warnings: list[str]
 
 
 class HookItem(msgspec.Struct, frozen=True):
@@ -257,6 +260,50 @@ class ActionListing(Answer, frozen=True, kw_only=True):
     filters: ActionFilters
     summary: Total
     items: list[ActionItem]
+
+
+class WorktreeFilters(msgspec.Struct, frozen=True):
+    target: str | UnsetType = UNSET
+
+
+class WorktreeListing(Answer, frozen=True, kw_only=True):
+    filters: WorktreeFilters
+    summary: Total
+    partial: bool
+    target_errors: list[TargetError]
+    items: list[WorktreeItem]
+
+
+class DiffAnswer(Answer, frozen=True, kw_only=True):
+    target: str
+    path: str
+    branch: str | None
+    diff: str
+    # It is longer than that.
+    is_cut: bool
+    untracked: list[str]
+
+
+# The board
+
+
+class BoardAnswer(Answer, frozen=True, kw_only=True):
+    is_open: bool
+    url: str | None
+    warnings: list[str]
+    version: str
+    # What may be asked for beside what every agtmux has.
+    features: list[str]
+    # Of `open`: it signs a browser in, once and within a minute.
+    login_url: str | UnsetType = UNSET
+    # Of `token` alone.
+    token: str | UnsetType = UNSET
+
+
+class BoardLogin(msgspec.Struct, frozen=True, kw_only=True):
+    schema_version: Literal[1]
+    # The half of the session that is no cookie; None after a logout.
+    key: str | None
 
 
 # What commands say by themselves

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
-from types import ModuleType
-
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from agtmux.api.protocol import PEER
+from agtmux.api.protocol import peer_of
 from agtmux.bridge.caller import find_caller
+from agtmux.bridge.sessions import serve
 from agtmux.bridge.wire import SUBPROTOCOL
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.service import Service
 
-_log = logging.getLogger(__name__)
 _FAILED = 1011
 
 
@@ -27,28 +23,19 @@ class BridgeSocket:
         websocket = WebSocket(scope, receive, send)
         if SUBPROTOCOL not in scope.get("subprotocols", []):
             raise AgtmuxError(ErrorCode.USAGE, f"this WebSocket speaks the subprotocol {SUBPROTOCOL}; ask for it")
-        pid = scope.get(PEER, lambda: None)()
+        peer = peer_of(scope)
         # Before its server is there: loading that takes longer than everything else, and happens once.
         await websocket.accept(SUBPROTOCOL)
         world, registry = self._service.world, self._service.registry
-        try:
-            server = await asyncio.to_thread(_load)
-            await server.serve(
-                lambda: _text(websocket),
-                websocket.send_text,
-                self._service.tools,
-                lambda: find_caller(world, registry, pid),
-            )
-        except (Exception, ExceptionGroup) as error:
-            if not _is_gone(error):
-                _log.error("a bridge's session failed", exc_info=error)
-                await websocket.close(_FAILED)
-
-
-def _load() -> ModuleType:
-    from agtmux.bridge import server
-
-    return server
+        has_ended_well = await serve(
+            lambda: _text(websocket),
+            websocket.send_text,
+            self._service.tools,
+            lambda: find_caller(world, registry, peer),
+            lambda error: isinstance(error, WebSocketDisconnect | OSError),
+        )
+        if not has_ended_well:
+            await websocket.close(_FAILED)
 
 
 async def _text(websocket: WebSocket) -> str | None:
@@ -57,10 +44,3 @@ async def _text(websocket: WebSocket) -> str | None:
     except (WebSocketDisconnect, KeyError):
         # Gone, or it sent something that is no text.
         return None
-
-
-def _is_gone(error: BaseException) -> bool:
-    """Whether all that went wrong is that nobody is there any more to be told."""
-    if isinstance(error, BaseExceptionGroup):
-        return all(map(_is_gone, error.exceptions))
-    return isinstance(error, WebSocketDisconnect | OSError)

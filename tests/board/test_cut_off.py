@@ -1,0 +1,168 @@
+"""What a page shows, and what it makes up for, when its connection breaks, hangs, or is gone without a word."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, Page, Route, WebSocket, WebSocketRoute
+
+from board.browser import come, come_again, go, visit
+from support.door import Door
+from support.home import PATIENCE, Home, event, home_in, wait_until
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+# Somebody puts the page away and takes it out again, after a minute.
+LOOKS_AGAIN = """() => {
+    const now = Date.now;
+    let hidden = true;
+    Object.defineProperty(document, "hidden", { get: () => hidden, configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+    hidden = false;
+    Date.now = () => now() + 60_000;
+    document.dispatchEvent(new Event("visibilitychange"));
+}"""
+WAITS = {"attention": {"kind": "approval", "summary": "touch label.txt"}}
+
+
+@pytest.fixture
+def own_home(short_tmp: Path) -> Iterator[Home]:
+    """One whose board is at the same place after a restart."""
+    with home_in(short_tmp) as made:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        made.configure(f'[board]\nopen = true\nport = {port}\ntoken_file = "{made.folder}/token"\n')
+        yield made
+
+
+def waiting(home: Home) -> int:
+    """The daemon of a home with one who waits."""
+    pane = home.pane()
+    daemon = home.start()
+    # Its screen says nothing; once that has been seen, it is not told again.
+    wait_until(lambda: home.panes().get(pane, {}).get("reason_code") == "unread_screen", "the pane")
+    home.ask("POST", "/v1/events", event(pane, "state.waiting_approval", raw_payload=WAITS))
+    return daemon.pid
+
+
+async def is_old(page: Page, limit: float = PATIENCE) -> None:
+    """It is said to be, and nothing can be answered."""
+    await page.locator("#link .off").wait_for(timeout=limit * 1_000)
+    await page.locator("body.old").wait_for()
+    assert await page.locator(".card .approve:not([disabled])").count() == 0
+
+
+async def test_a_daemon_that_says_nothing_any_more_is_not_shown_as_live(browser: Browser, own_home: Home) -> None:
+    """It hangs, or the network swallows all that is sent: no connection ends by that."""
+    pid = waiting(own_home)
+    async with visit(browser, Door(own_home, is_configured=True), is_troubled=True) as page:
+        await page.locator(".card .approve:not([disabled])").wait_for()
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            await is_old(page, 40)
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        await page.locator("#link .on").wait_for()
+        await page.locator(".card .approve:not([disabled])").wait_for()
+
+
+async def test_what_was_known_before_a_sleep_is_not_shown_as_live(browser: Browser, own_home: Home) -> None:
+    pid = waiting(own_home)
+    async with visit(browser, Door(own_home, is_configured=True), is_troubled=True) as page:
+        await page.locator(".card .approve:not([disabled])").wait_for()
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            await page.evaluate(LOOKS_AGAIN)
+            await is_old(page, 4)
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        await page.locator("#link .on").wait_for()
+
+
+async def test_a_page_has_one_connection_whatever_is_tried_at_once(browser: Browser, own_home: Home) -> None:
+    """A look whether the daemon is back is under way when the network returns, and fails when all is well again."""
+    pane = own_home.pane()
+    daemon = own_home.start()
+    wait_until(lambda: pane in own_home.panes(), "the pane")
+    sockets: list[WebSocket] = []
+    is_back, failed = asyncio.Event(), 0
+
+    async def fail(route: Route) -> None:
+        nonlocal failed
+        await is_back.wait()
+        failed += 1
+        await route.abort()
+
+    async with visit(browser, Door(own_home, is_configured=True), is_troubled=True) as page:
+        page.on("websocket", lambda socket: sockets.append(socket))
+        await page.route("**/v1/board", fail)
+        async with page.expect_request("**/v1/board"):
+            own_home.end(daemon)
+        own_home.start()
+        await page.evaluate("dispatchEvent(new Event('online'))")
+        await page.locator("#link .on").wait_for()
+        is_back.set()
+        # It is asked three times, before it counts as lost.
+        await asyncio.to_thread(wait_until, lambda: failed == 3, "the failures")
+        other = own_home.pane()
+        wait_until(lambda: other in own_home.panes(), "the other pane")
+        await page.locator(".row").nth(1).wait_for()
+        assert await page.locator("#link .on").count() == 1
+        assert sum(not each.is_closed() for each in sockets) == 1
+
+
+async def test_who_is_to_sign_in_is_left_to_it(browser: Browser, own_home: Home) -> None:
+    """They go to look for the token, and come back."""
+    own_home.start()
+    door = Door(own_home, is_configured=True)
+    context = await browser.new_context()
+    try:
+        page = await context.new_page()
+        sockets: list[WebSocket] = []
+        page.on("websocket", lambda socket: sockets.append(socket))
+        await come(page, door.origin)
+        await page.fill("#secret", "half a tok")
+        await page.evaluate(LOOKS_AGAIN)
+        await page.evaluate("dispatchEvent(new Event('online'))")
+        # Later than whatever these have begun.
+        await page.evaluate("fetch('/', {cache: 'no-store'}).then(() => new Promise(requestAnimationFrame))")
+        assert await page.input_value("#secret") == "half a tok"
+        assert sockets == []
+    finally:
+        await context.close()
+
+
+async def test_an_agent_that_is_known_late_is_followed_then(browser: Browser, own_home: Home) -> None:
+    """The page is there before a new daemon has looked at its panes."""
+    pane = own_home.pane()
+    own_home.start()
+    item = wait_until(lambda: own_home.panes().get(pane), "the pane")
+    wishes: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+
+    def serve(line: WebSocketRoute) -> None:
+        def hear(text: str | bytes) -> None:
+            wish = json.loads(text)
+            wishes.put_nowait(wish)
+            if wish.get("scope") == "panes":
+                about = {"emitted_at": item["updated_at"], "cursor": "x"}
+                added = [{"op": "upsert", "identity": item["identity"], "item": item}]
+                for told in ({"type": "snapshot", "items": []}, {"type": "delta", "changes": added}):
+                    line.send(json.dumps({"type": "line", "id": wish["id"], "line": about | told}))
+
+        line.on_message(hear)
+
+    async with visit(browser, Door(own_home, is_configured=True), is_troubled=True) as page:
+        await page.route_web_socket("**/v1/live", serve)
+        await go(page, f"#/pane/{item['runtime_id']}")
+        await come_again(page)
+        async with asyncio.timeout(PATIENCE):
+            while (await wishes.get()).get("pane") != f"runtime:{item['runtime_id']}":
+                pass

@@ -1,0 +1,142 @@
+"""Conversations in the page: each message once and in its order, whatever was missed meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Page, Route, expect
+
+from board.browser import go, visit
+from support.door import Door
+from support.home import PATIENCE, Home, shared_home, wait_until
+from support.parrots import git
+from support.talking import Talker, turns
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+# Somebody looks at something else, and at the page again.
+HIDES = """(hidden) => {
+    Object.defineProperty(document, "hidden", { get: () => hidden, configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+}"""
+
+
+@pytest.fixture(scope="module")
+def home() -> Iterator[Home]:
+    with shared_home() as made:
+        yield made
+
+
+def settled(home: Home, folder: Path) -> Talker:
+    """One who works in a repository of that name, and has said something."""
+    folder.mkdir()
+    git(folder, "init", "-q")
+    talker = Talker(home, cwd=folder)
+    talker.turn(1)
+    return talker
+
+
+@pytest.fixture(scope="module")
+def talkers(home: Home) -> tuple[Talker, Talker]:
+    """In two work trees, of which each has something to show."""
+    both = settled(home, home.folder / "labels"), settled(home, home.folder / "prints")
+    home.start()
+    wait_until(lambda: {each.pane for each in both} <= set(home.panes()), "the panes")
+    for each in both:
+        each.stir()
+        each.hears(*turns(1, 1))
+    return both
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def page(browser: Browser, home: Home, talkers: tuple[Talker, Talker]) -> AsyncIterator[Page]:
+    async with visit(browser, Door(home, "--port", "0")) as made:
+        yield made
+
+
+async def shows(page: Page, texts: list[str]) -> None:
+    """These and nothing else, in their order."""
+    await expect(page.locator(".messages .message-text")).to_have_text(texts, timeout=PATIENCE * 1_000)
+
+
+async def test_what_was_said_while_nobody_looked_is_all_there(
+    page: Page, home: Home, talkers: tuple[Talker, Talker]
+) -> None:
+    talker = talkers[0]
+    await go(page, f"#/pane/{home.panes()[talker.pane]['runtime_id']}")
+    await shows(page, turns(1, 1))
+    await page.evaluate(HIDES, True)
+    for number in range(2, 62):
+        talker.turn(number)
+    await asyncio.to_thread(talker.hears, *turns(1, 61))
+    held: asyncio.Future[Route] = asyncio.get_running_loop().create_future()
+    await page.route("**/v1/conversations/messages?*", lambda route: held.set_result(route), times=1)
+    await page.evaluate(HIDES, False)
+    await held
+    # Something new comes before what was missed.
+    talker.turn(62)
+    await page.locator(".messages li").get_by_text("answer 62").wait_for()
+    await (await held).continue_()
+    await shows(page, turns(1, 62))
+    # So much that it would not be shown: it begins anew, without a hole.
+    await page.evaluate(HIDES, True)
+    for number in range(63, 301):
+        talker.turn(number)
+    await asyncio.to_thread(talker.hears, *turns(1, 300))
+    await page.evaluate(HIDES, False)
+    await shows(page, turns(276, 300))
+
+
+async def test_a_work_tree_that_is_open_is_followed_and_no_other(
+    page: Page, home: Home, talkers: tuple[Talker, Talker]
+) -> None:
+    other = talkers[1]
+    held: asyncio.Future[Route] = asyncio.get_running_loop().create_future()
+    await page.route("**/v1/worktrees/diff?*labels", lambda route: held.set_result(route), times=1)
+    await go(page, "#/worktrees")
+    trees = page.locator(".tree")
+    await trees.filter(has_text="labels").get_by_role("button", name="Changes").click()
+    await held
+    await trees.filter(has_text="prints").get_by_role("button", name="Changes").click()
+    await shows(page, turns(1, 1))
+    # The answer about the first comes when the second is open.
+    async with page.expect_response("**/v1/worktrees/diff?*labels"):
+        await (await held).continue_()
+    other.turn(2)
+    await shows(page, turns(1, 2))
+    await page.evaluate(HIDES, True)
+    other.turn(3)
+    await asyncio.to_thread(other.hears, *turns(1, 3))
+    await page.evaluate(HIDES, False)
+    await shows(page, turns(1, 3))
+    other.turn(4)
+    await shows(page, turns(1, 4))
+
+
+async def test_what_was_read_off_a_screen_gives_way_to_what_the_agent_wrote(page: Page) -> None:
+    """The one conversation is then kept in place of the other, which says the same."""
+    kept = [{"message_id": "s1", "conversation_id": "screen", "seq": 1}]
+
+    async def answer(route: Route) -> None:
+        await route.fulfill(json={"has_more": False, "items": kept})
+
+    await page.route("**/v1/conversations/messages?*", answer)
+    tell = """async (told) => {
+        const { Talk } = await import("/js/talk.js");
+        window.talk ??= new Talk({ ref: "x" }, () => {});
+        window.talk.told(told);
+    }"""
+    shows = """async (wanted) => {
+        const shown = () => window.talk.messages.map((message) => message.message_id).join(" ");
+        while (shown() !== wanted) await new Promise(requestAnimationFrame);
+    }"""
+    async with asyncio.timeout(PATIENCE):
+        await page.evaluate(tell, {"type": "pong"})
+        await page.evaluate(shows, "s1")
+        kept[:] = [{"message_id": f"f{seq}", "conversation_id": "file", "seq": seq} for seq in (2, 3)]
+        await page.evaluate(tell, {"type": "message", "message": kept[1]})
+        await page.evaluate(shows, "f2 f3")
