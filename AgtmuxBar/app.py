@@ -2,7 +2,9 @@
 is chosen. How things are drawn is a renderer's business, and how the system is asked a desktop's.
 
 One thread follows the daemon and owns all that is known. It sleeps until the daemon says something, something is handed
-to it, or a minute turns. What is chosen is done in threads of its own (`deeds.py`), as a daemon may take seconds.
+to it, or a minute turns, and waits for nothing else: the count has to be right at once. What is asked of a daemon, of
+tmux or of the desktop is asked in threads of their own, which hand over what they found; and so is done what is chosen
+(`deeds.py`).
 """
 
 from __future__ import annotations
@@ -11,13 +13,15 @@ import contextlib
 import logging
 import os
 import select
+import subprocess
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final, Protocol
+from importlib.util import find_spec
+from typing import Any, Final, Protocol, TypeVar
 
 from agtmux.client import Client
 from agtmux.domain.errors import AgtmuxError
@@ -38,10 +42,16 @@ _REFRESH_SOON: Final = 1.0
 _AWAY: Final = 2.0
 _RETRY: Final = 2.0
 _TIME_LIMIT: Final = 5.0
+_INTRODUCED: Final = 1.0
+_STARTED: Final = 10.0
+# How long tmux may take to say which panes are looked at.
+_LOOK: Final = 3.0
 # Less than this apart, two clocks of one machine are the same.
 _CLOCKS_AGREE: Final = 1.0
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 class Renderer(Protocol):
@@ -83,6 +93,9 @@ class Desktop(Protocol):
 
     def launch_at_login(self, on: bool) -> None: ...
 
+    def start_daemon(self) -> bool:
+        """Has what keeps it running here start it, where none answers. Whether it is about to: nobody waits for it."""
+
     def restart_daemon(self) -> None: ...
 
     def stop_daemon(self) -> None: ...
@@ -94,9 +107,11 @@ class Desktop(Protocol):
 
 
 class App:
-    def __init__(self, renderer: Renderer, desktop: Desktop) -> None:
-        """Nothing happens before `start`."""
+    def __init__(self, renderer: Renderer, desktop: Desktop, introduce: Callable[[], object] = bridge.register) -> None:
+        """Nothing happens before `start`. `introduce` tells agents of the bridge, each time a daemon is there anew; it
+        has a thread of its own, and may take its time."""
         self._renderer = renderer
+        self._introduce = introduce
         self.desktop = desktop
         self.settings = read_settings()
         self.snapshot = Snapshot()
@@ -107,16 +122,28 @@ class App:
         # The daemon's clock may run ahead of the wall's, never behind.
         self._ahead = 0.0
         self._away_since: float | None = None
+        # How long it may be away before that is said.
+        self._grace = _AWAY
+        self._stream = ""
         self._is_stale = True
         self._drawn_at = float("-inf")
         self._redraw_at = float("inf")
         self._refresh_at = 0.0
+        # What is being found out beside: of the daemon, of the desktop, and which panes are looked at, until when.
+        self._is_asking = False
+        self._asks_again = False
+        self._is_describing = False
+        self._looking: object = None
+        self._look_until = float("inf")
         self._is_stopped = False
         self._inbox: deque[Callable[[], object]] = deque()
         self._woken, self._waker = os.pipe()
         os.set_blocking(self._woken, False)
         os.set_blocking(self._waker, False)
         self._thread = threading.Thread(target=self._run, name="agtmux-follow", daemon=True)
+        self._introducing: threading.Thread | None = None
+        self._leaving = threading.Lock()
+        self._has_left = False
 
     # From any thread
 
@@ -156,11 +183,20 @@ class App:
         self.call(self._renderer.end)
 
     def stop(self) -> None:
-        """Ends the thread; the renderer is not called any more."""
+        """Ends the thread; the renderer is not called any more. Agents' settings are left as they were found, however
+        the app ends: chosen in its menu, by a signal, or with the session. The daemon stays."""
         self._is_stopped = True
         self._wake()
         if self._thread.is_alive() and threading.current_thread() is not self._thread:
             self._thread.join(_TIME_LIMIT)
+        with self._leaving:
+            if self._has_left or self._thread.ident is None:
+                return
+            self._has_left = True
+            if self._introducing is not None:
+                # What is on its way to agents would come after what takes it back.
+                self._introducing.join(_INTRODUCED)
+            bridge.unregister()
 
     def _wake(self) -> None:
         # A pipe that is full wakes as well.
@@ -175,6 +211,8 @@ class App:
         while True:
             try:
                 self._handle()
+                if may_start:
+                    self._have_started()
                 daemon = Client(start=may_start)
                 may_start = False
                 for _, said in follow(daemon, {"scope": "panes"}, self, tell=logger.info):
@@ -192,6 +230,21 @@ class App:
             except _Stopped:
                 return
 
+    def _have_started(self) -> None:
+        """By launchd or systemd, which would be turned away, again and again, if we started one meanwhile."""
+        try:
+            if not self.desktop.start_daemon():
+                return
+        except (AgtmuxError, OSError, subprocess.SubprocessError) as error:
+            logger.warning("the daemon was not started: %s", error)
+            return
+        deadline = time.monotonic() + _STARTED
+        waiting = select.poll()
+        waiting.register(self._woken, select.POLLIN)
+        while not Client(start=False).is_answered() and time.monotonic() < deadline:
+            self._handle()
+            waiting.poll(50)
+
     def _take(self, said: Mapping[str, Any]) -> None:
         self._away_since = None
         offset = datetime.fromisoformat(said["emitted_at"]).timestamp() - time.time()
@@ -199,8 +252,10 @@ class App:
         had_begun = self.snapshot.is_up
         self.snapshot = self.snapshot.after(said)
         self._is_stale = True
-        if not had_begun:
-            self._ask_bridge(bridge.register)
+        if said["stream_id"] != self._stream:
+            # Another daemon's, perhaps, that took the place of one so soon that it was not missed.
+            self._stream = said["stream_id"]
+            self._introducing = self._ask_bridge(self._introduce)
         self._refresh_within(_REFRESH_SOON if had_begun else 0.0)
 
     def wait(self, connection: int) -> None:
@@ -227,7 +282,7 @@ class App:
         waiting = select.poll()
         waiting.register(self._woken, select.POLLIN)
         while (left := until - time.monotonic()) > 0:
-            if self.snapshot.trouble is None and time.monotonic() - self._away_since > _AWAY:
+            if self.snapshot.trouble is None and time.monotonic() - self._away_since > self._grace:
                 self._lose("it has stopped")
             self._handle()
             waiting.poll(min(left, max(0.0, self._next() - time.monotonic())) * 1000 + 1)
@@ -243,12 +298,15 @@ class App:
         now = time.monotonic()
         if now >= self._refresh_at:
             self._refresh()
+        if now >= self._look_until:
+            # Rather shown than waited for.
+            self._tell_unless(self._looking, ())
         if now >= self._redraw_at or (self._is_stale and now >= self._drawn_at + _FRAME):
             self._draw()
 
     def _next(self) -> float:
         drawing = self._drawn_at + _FRAME if self._is_stale else self._redraw_at
-        return min(drawing, self._refresh_at)
+        return min(drawing, self._refresh_at, self._look_until)
 
     def _draw(self) -> None:
         now = time.time() + self._ahead
@@ -256,39 +314,101 @@ class App:
         if menu != self._menu:
             self._menu = menu
             self.call(lambda: self._renderer.show(menu))
+        self._is_stale, self._drawn_at = False, time.monotonic()
+        due = model.next_change(self.snapshot, self.settings, now)
+        self._redraw_at = self._drawn_at + (float("inf") if due is None else due)
+        if self._looking is None:
+            self._notify(now)
+
+    def _notify(self, now: float) -> None:
         outcome = notify.step(self._memory, self.snapshot, self.settings, now)
-        if any(not each.is_silent for each in outcome.show):
-            # Asked only now, as it may cost something.
-            looked_at = self.desktop.looked_at(self.snapshot.targets)
-            outcome = notify.step(self._memory, self.snapshot, self.settings, now, looked_at)
+        if all(each.is_silent for each in outcome.show):
+            self._tell_of(outcome)
+            return
+        # Asked only now, as it costs something. Whatever else is to be told is told with it.
+        before, look = self.snapshot, object()
+
+        def seen(looked_at: Collection[Place] | None) -> None:
+            self._tell_unless(look, notify.still_so(before, self.snapshot, looked_at or ()))
+
+        self._aside("agtmux-look", lambda: self.desktop.looked_at(before.targets), seen)
+        self._looking, self._look_until = look, time.monotonic() + _LOOK
+
+    def _tell_unless(self, look: object, looked_at: Collection[Place]) -> None:
+        if look is not self._looking:
+            # It took too long, and was not waited for.
+            return
+        self._looking, self._look_until = None, float("inf")
+        now = time.time() + self._ahead
+        self._tell_of(notify.step(self._memory, self.snapshot, self.settings, now, looked_at))
+
+    def _tell_of(self, outcome: notify.Outcome) -> None:
         self._memory = outcome.memory
         for key in outcome.withdraw:
             self.call(lambda key=key: self._renderer.withdraw(key))  # type: ignore[misc]
         for each in outcome.show:
             self.call(lambda each=each: self._renderer.notify(each))  # type: ignore[misc]
-        self._is_stale, self._drawn_at = False, time.monotonic()
-        dues = (model.next_change(self.snapshot, self.settings, now), outcome.due)
-        self._redraw_at = self._drawn_at + min((due for due in dues if due is not None), default=float("inf"))
+        if outcome.due is not None:
+            self._redraw_at = min(self._redraw_at, time.monotonic() + outcome.due)
 
     def _refresh(self) -> None:
         """What the stream does not tell, and what the desktop is like by now."""
         self._refresh_at = time.monotonic() + _REFRESH
-        try:
-            self.snapshot = replace(self.snapshot, **beside(Client(start=False, time_limit=_TIME_LIMIT)))
-        except (AgtmuxError, LookupError) as error:
-            logger.info("the daemon could not be asked: %s", error)
-        self._surroundings = replace(self.desktop.surroundings(), bridges=self._bridges)
+        if self._memory is None:
+            # Nothing has been told yet, and what has been there before us is not told as news.
+            self._learn(_asked())
+            self._describe(self._described())
+            return
+        if self._is_asking:
+            self._asks_again = True
+        else:
+            self._aside("agtmux-ask", _asked, self._learn)
+            self._is_asking = True
+        # By itself: a desktop whose disk hangs keeps nobody from hearing what the daemon says.
+        if not self._is_describing:
+            self._aside("agtmux-desktop", self._described, self._describe)
+            self._is_describing = True
+
+    def _learn(self, found: Mapping[str, Any] | None) -> None:
+        self._is_asking = False
+        if self._asks_again:
+            self._asks_again = False
+            self._refresh_within(0.0)
+        self.snapshot = replace(self.snapshot, **(found or {}))
         self._is_stale = True
 
-    def _ask_bridge(self, first: Callable[[], object] = lambda: None) -> None:
-        """In a thread of its own: settings may be on a slow disk, and nothing here waits for them."""
+    def _described(self) -> Surroundings:
+        return replace(self.desktop.surroundings(), has_board=find_spec("agtmux.board") is not None)
 
-        def ask() -> None:
+    def _describe(self, found: Surroundings | None) -> None:
+        self._is_describing = False
+        if found is not None:
+            self._surroundings = replace(found, bridges=self._bridges)
+            self._is_stale = True
+
+    def _ask_bridge(self, first: Callable[[], object] = lambda: None) -> threading.Thread:
+        """Settings may be on a slow disk."""
+
+        def ask() -> Mapping[str, bool] | None:
             first()
-            found = bridge.state()
-            self.hand(lambda: self._take_bridges(found))
+            return bridge.state()
 
-        threading.Thread(target=ask, name="agtmux-bridge", daemon=True).start()
+        return self._aside("agtmux-bridge", ask, self._take_bridges)
+
+    def _aside(self, name: str, find: Callable[[], T], take: Callable[[T | None], object]) -> threading.Thread:
+        """Have it found out in a thread of its own, and taken on this one: None if it could not be found out."""
+
+        def work() -> None:
+            found: T | None = None
+            try:
+                found = find()
+            except Exception:
+                logger.exception("%s failed", name)
+            self.hand(lambda: take(found))
+
+        thread = threading.Thread(target=work, name=name, daemon=True)
+        thread.start()
+        return thread
 
     def _take_bridges(self, found: Mapping[str, bool] | None) -> None:
         self._bridges = found
@@ -309,6 +429,15 @@ class App:
             write_settings(self.settings)
         except (OSError, AgtmuxError) as error:
             self.tell("Settings", f"What you chose holds until agtmux is left; it could not be kept: {error}")
+
+
+def _asked() -> Mapping[str, Any]:
+    """What the stream does not tell."""
+    try:
+        return beside(Client(start=False, time_limit=_TIME_LIMIT))
+    except (AgtmuxError, LookupError) as error:
+        logger.info("the daemon could not be asked: %s", error)
+        return {}
 
 
 class _Stopped(Exception):

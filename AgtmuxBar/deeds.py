@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import logging
 import shlex
+import shutil
 import subprocess
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -20,7 +21,7 @@ from agtmux.client import Client
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from AgtmuxBar import bridge
 from AgtmuxBar.commands import run_command
-from AgtmuxBar.labels import agent_of, place_of, request_text
+from AgtmuxBar.labels import letter_text, readable, request_text, title_of
 from AgtmuxBar.settings import FOR_EVER
 from AgtmuxBar.tree import Action
 
@@ -30,11 +31,14 @@ if TYPE_CHECKING:
 # An agent may take its time to move on.
 _TIME_LIMIT: Final = 15.0
 _ACTOR: Final = "bar"
+# Lines of it that are shown where nothing else says what is asked.
+_SCREEN: Final = 20
 _TITLES: Final = {
     "attach": "Not attached",
     "approve": "Not approved",
     "deny": "Not denied",
     "copy": "Not copied",
+    "read": "Not read",
 }
 
 logger = logging.getLogger(__name__)
@@ -67,8 +71,9 @@ class Deeds:
             self._desktop.open_terminal(answer["argv"], self._app.settings)
 
     def _copy(self, asked: Parameters) -> None:
-        answer = self._ask("attach", asked, only_print=True)
-        self._desktop.copy(shlex.join(answer["argv"]))
+        # agtmux's own, and not the one it would run: it also works within tmux, and looks again when it is used.
+        words = [*_shortest(self._desktop.command()), "attach", asked["ref"], "--if-runtime", asked["runtime_id"]]
+        self._desktop.copy(shlex.join(words))
 
     def _approve(self, asked: Parameters) -> None:
         self._answer("approve", asked)
@@ -95,7 +100,26 @@ class Deeds:
         pane = next((pane for pane in panes if pane["runtime_id"] == asked["runtime_id"]), None)
         if pane is None:
             raise AgtmuxError(ErrorCode.RUNTIME_STALE, "that agent has ended")
-        self._app.tell(f"{agent_of(pane)} in {place_of(pane)}", request_text(pane))
+        text = request_text(pane)
+        if not (pane["attention"] or {}).get("detail"):
+            # What it is about is then to be read on its screen alone.
+            text = "\n\n".join(filter(None, [text, self._screen(asked)]))
+        self._app.tell(title_of(pane), text)
+
+    def _screen(self, asked: Parameters) -> str:
+        try:
+            output = self._ask("view-output", asked, lines=3 * _SCREEN)["output"]
+        except AgtmuxError as error:
+            logger.info("view-output: %s", error)
+            return ""
+        return readable(output, _SCREEN)
+
+    def _read(self, _: Parameters) -> None:
+        """What agents have written, which has then been read everywhere."""
+        letters = Client(start=False, time_limit=_TIME_LIMIT).post("/v1/inbox", {"limit": 100})["items"]
+        self._app.opened()
+        told = "\n\n".join(map(letter_text, letters))
+        self._app.tell("Messages for you", told or "They have been read elsewhere.")
 
     # To the app's own settings
 
@@ -130,7 +154,7 @@ class Deeds:
         self._run("board")
 
     def _bridge(self, asked: Parameters) -> None:
-        self._run("mcp", "register" if asked["on"] else "unregister", "--agent", asked["agent"])
+        bridge.choose([asked["agent"]], on=bool(asked["on"]))
         self._app.opened()
 
     def _login(self, asked: Parameters) -> None:
@@ -150,8 +174,6 @@ class Deeds:
         self._desktop.open_file(str(file))
 
     def _quit(self, _: Parameters) -> None:
-        # The daemon stays; agents' settings are left as they were found.
-        bridge.unregister()
         self._app.leave()
 
     def _quit_all(self, _: Parameters) -> None:
@@ -167,6 +189,7 @@ class Deeds:
         "approve": _approve,
         "deny": _deny,
         "show": _show,
+        "read": _read,
         "snooze": _snooze,
         "pause": _pause,
         "switch": _switch,
@@ -192,6 +215,13 @@ NAMES: Final = frozenset(Deeds._DEEDS)
 def _until(asked: Parameters, now: float) -> float:
     seconds = float(asked["seconds"])
     return FOR_EVER if seconds >= FOR_EVER else now + seconds
+
+
+def _shortest(command: Sequence[str]) -> Sequence[str]:
+    """As it would be typed, where that leads to the same."""
+    name = Path(command[0]).name
+    found = shutil.which(name) if len(command) == 1 else None
+    return [name] if found is not None and Path(found).samefile(command[0]) else command
 
 
 def _sentence(text: str) -> str:

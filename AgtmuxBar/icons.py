@@ -11,6 +11,7 @@ import struct
 import sys
 import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -48,38 +49,29 @@ _MOST: Final = 99
 
 def pixels(icon: str, size: int, count: int = 0) -> bytes:
     """Red, green, blue and opacity of each pixel, row by row, for a panel of any colour."""
-    body, cut, colour = _shapes(icon, count)
-    scale = UNITS / size
-    drawn = bytearray()
-    for x, y in _points(size):
-        whole = _cover(body(x, y), scale)
-        hole = _cover(cut(x, y), scale)
-        rim = _cover(body(x, y) - _RIM, scale) * _RIM_OPACITY
-        # The rim lies below, and what is cut out shows it in full.
-        shade = max(rim, whole * hole)
-        ink = whole * (1 - hole)
-        opacity = ink + shade * (1 - ink)
-        drawn += bytes(_mixed(colour[part], _DARK[part], ink, opacity) for part in range(3))
-        drawn.append(round(opacity * 255))
+    blank = _blank(icon, size)
+    drawn = bytearray(blank.drawn)
+    # A count changes while somebody waits to see it: only what is written is drawn then.
+    for at, hole in _holes(icon, size, count).items():
+        drawn[at * 4 : at * 4 + 4] = _pixel(blank.colour, blank.covers[at], blank.rims[at], hole)
     return bytes(drawn)
 
 
 def template(icon: str, size: int) -> bytes:
     """The same shape as opacity alone, for a menu bar that colours it itself."""
-    body, cut, _ = _shapes(icon, 0)
-    scale = UNITS / size
-    drawn = bytearray()
-    for x, y in _points(size):
-        opacity = _cover(body(x, y), scale) * (1 - _cover(cut(x, y), scale))
-        drawn += bytes((0, 0, 0, round(opacity * 255)))
-    return bytes(drawn)
+    holes = _holes(icon, size, 0)
+    opacities = (cover * (1 - holes.get(at, 0.0)) for at, cover in enumerate(_blank(icon, size).covers))
+    return b"".join(bytes((0, 0, 0, round(opacity * 255))) for opacity in opacities)
 
 
 @cache
 def argb(icon: str, size: int, count: int = 0) -> bytes:
     """In the order that a tray takes them."""
     rgba = pixels(icon, size, min(count, _MOST))
-    return b"".join(bytes((rgba[at + 3], *rgba[at : at + 3])) for at in range(0, len(rgba), 4))
+    drawn = bytearray(len(rgba))
+    for part in range(4):
+        drawn[part::4] = rgba[(part + 3) % 4 :: 4]
+    return bytes(drawn)
 
 
 def png(rgba: bytes, size: int) -> bytes:
@@ -96,36 +88,79 @@ def png(rgba: bytes, size: int) -> bytes:
 ICONS: Final = ("idle", "running", "waiting", "down")
 
 
-def _shapes(icon: str, count: int) -> tuple[Distance, Distance, Colour]:
-    """What is filled, what is cut out of it, and in which colour."""
+@dataclass(frozen=True, slots=True)
+class _Blank:
+    """An icon with nothing on it: how much of each pixel it covers, and its rim below it; and as it is drawn."""
+
+    colour: Colour
+    covers: tuple[float, ...]
+    rims: tuple[float, ...]
+    drawn: bytes
+
+
+@cache
+def _blank(icon: str, size: int) -> _Blank:
+    shape, colour = _shape(icon)
+    scale = UNITS / size
+    distances = [shape(x, y) for x, y in _points(size)]
+    covers = tuple(_cover(distance, scale) for distance in distances)
+    rims = tuple(_cover(distance - _RIM, scale) * _RIM_OPACITY for distance in distances)
+    drawn = b"".join(_pixel(colour, cover, rim, 0.0) for cover, rim in zip(covers, rims, strict=True))
+    return _Blank(colour, covers, rims, drawn)
+
+
+def _pixel(colour: Colour, cover: float, rim: float, hole: float) -> bytes:
+    # The rim lies below, and what is cut out shows it in full.
+    shade = max(rim, cover * hole)
+    ink = cover * (1 - hole)
+    opacity = ink + shade * (1 - ink)
+    return bytes((*(_mixed(colour[part], _DARK[part], ink, opacity) for part in range(3)), round(opacity * 255)))
+
+
+def _shape(icon: str) -> tuple[Distance, Colour]:
+    """What is filled, and in which colour."""
     pane = _box(8, 8, 6.4, 6.4, 2.4)
     frame = _ring(pane, 1.7)
     if icon == "waiting":
-        return pane, _written(str(count) if count else "!"), _AMBER
+        return pane, _AMBER
     if icon == "running":
-        return _either(frame, _triangle((6.3, 4.9), (6.3, 11.1), (11.5, 8.0))), _nothing, _WHITE
+        return _either(frame, _triangle((6.3, 4.9), (6.3, 11.1), (11.5, 8.0))), _WHITE
     if icon == "down":
-        return _either(frame, _line(2.2, 13.8, 13.8, 2.2, 0.95)), _nothing, _GREY
+        return _either(frame, _line(2.2, 13.8, 13.8, 2.2, 0.95)), _GREY
     # A prompt at rest.
-    return _either(frame, _line(5.2, 10.6, 10.8, 10.6, 0.8)), _nothing, _WHITE
+    return _either(frame, _line(5.2, 10.6, 10.8, 10.6, 0.8)), _WHITE
 
 
-def _written(text: str) -> Distance:
+def _holes(icon: str, size: int, count: int) -> dict[int, float]:
+    """How much of which pixels is cut out: whoever waits is counted."""
+    if icon != "waiting":
+        return {}
+    text = str(count) if count else "!"
+    scale = UNITS / size
     columns = len(text) * 4 - 1
     cell = min(2.0, 10.6 / columns)
     left, top = 8 - columns * cell / 2, 8 - 2.5 * cell
-    cells = [
-        # A little larger than its cell, or a seam would show between two.
-        _box(left + (number * 4 + place % 3 + 0.5) * cell, top + (place // 3 + 0.5) * cell, cell * 0.54, cell * 0.54, 0)
-        for number, char in enumerate(text)
-        for place, is_set in enumerate(_DIGITS[char])
-        if is_set == "1"
-    ]
-    return _either(*cells)
+    # A little larger than its cell, or a seam would show between two.
+    half = cell * 0.54
+    holes: dict[int, float] = {}
+    for number, char in enumerate(text):
+        for place, is_set in enumerate(_DIGITS[char]):
+            if is_set == "0":
+                continue
+            x, y = left + (number * 4 + place % 3 + 0.5) * cell, top + (place // 3 + 0.5) * cell
+            box = _box(x, y, half, half, 0)
+            for row in _reach(y, half, scale):
+                for column in _reach(x, half, scale):
+                    hole = _cover(box((column + 0.5) * scale, (row + 0.5) * scale), scale)
+                    at = row * size + column
+                    if hole > holes.get(at, 0.0):
+                        holes[at] = hole
+    return holes
 
 
-def _nothing(x: float, y: float) -> float:
-    return UNITS
+def _reach(middle: float, half: float, scale: float) -> range:
+    """The pixels of a row or column that such a box may touch."""
+    return range(int((middle - half) / scale - 1), int((middle + half) / scale + 2))
 
 
 def _box(x: float, y: float, half_width: float, half_height: float, radius: float) -> Distance:

@@ -7,7 +7,8 @@ from typing import Final
 
 from agtmux.domain.durations import SECOND, format_age
 from agtmux.domain.legible import legible
-from AgtmuxBar.snapshot import Pane, question_of
+from agtmux.domain.names import shown_name
+from AgtmuxBar.snapshot import Letter, Pane, question_of
 
 # In cells of a terminal; a menu as wide as the screen hides what it is about.
 QUESTION: Final = 60
@@ -23,14 +24,13 @@ def place_of(pane: Pane) -> str:
 
 
 def agent_of(pane: Pane) -> str:
-    return short(pane["agent_type"], AGENT)
+    return short(shown_name(pane["agent_type"], pane.get("name")), AGENT)
 
 
 def request_text(pane: Pane) -> str:
     """All that is known of what a pane asks, to be read before it is answered."""
     attention = pane["attention"] or {}
     lines = [
-        f"{agent_of(pane)} in {place_of(pane)}",
         f"{pane['cwd']}{' on ' + pane['branch'] if pane['branch'] else ''}",
         "",
         question_of(pane),
@@ -40,6 +40,27 @@ def request_text(pane: Pane) -> str:
     if attention.get("options"):
         lines += ["", *(f"{number}. {option}" for number, option in enumerate(attention["options"], 1))]
     return "\n".join(legible(line, keep="\n\t") for line in lines)
+
+
+def letter_text(letter: Letter) -> str:
+    """Who has written what, whole."""
+    head = f"{letter['from_agent']} ({letter['type']} {letter['message_id']}):"
+    return "\n".join(legible(line, keep="\n\t") for line in (head, "", letter["content"] or ""))
+
+
+def readable(screen: str, most: int) -> str:
+    """The last lines of a screen without what is only drawn there: rules, and room."""
+    lines: list[str] = []
+    for line in screen.splitlines():
+        shown = legible(line).rstrip()
+        is_empty = not any(char.isalnum() for char in shown)
+        if not is_empty or (lines and lines[-1]):
+            lines.append("" if is_empty else shown)
+    return "\n".join(lines[-most:]).strip("\n")
+
+
+def title_of(pane: Pane) -> str:
+    return f"{agent_of(pane)} in {place_of(pane)}"
 
 
 def age_of(seconds: float) -> str:

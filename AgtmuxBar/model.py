@@ -11,9 +11,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
-from AgtmuxBar.labels import AGENT, MINUTE, PLACE, QUESTION, age_of, agent_of, hint_of, place_of, request_text, short
+from AgtmuxBar.labels import (
+    AGENT,
+    MINUTE,
+    PLACE,
+    QUESTION,
+    age_of,
+    agent_of,
+    hint_of,
+    letter_text,
+    place_of,
+    request_text,
+    short,
+    title_of,
+)
 from AgtmuxBar.settings import FOR_EVER, Settings, Surroundings
-from AgtmuxBar.snapshot import Pane, Snapshot, fingerprint_of, question_of, since, wait_key
+from AgtmuxBar.snapshot import Letter, Pane, Snapshot, fingerprint_of, question_of, sent, since, wait_key
 from AgtmuxBar.tree import Action, Item, Kind, Menu
 
 # A state is told by its shape, as in the table. Most urgent first.
@@ -28,12 +41,14 @@ GLYPHS: Final = {
 }
 _URGENCY: Final = {state: rank for rank, state in enumerate(GLYPHS)}
 _UNREACHABLE: Final = "⊘"
+_LETTER: Final = "✉"
 
 # As much as can be taken in at a glance; whoever has more chooses from a list that can be searched.
-MOST_WAITING: Final = 12
-MOST_SESSIONS: Final = 20
+# All together they fit on a screen of 1080 lines.
+MOST_WAITING: Final = 10
+MOST_OTHERS: Final = 4
+MOST_SESSIONS: Final = 12
 MOST_PANES: Final = 25
-MOST_TARGETS: Final = 8
 _HOUR: Final = 3600.0
 _SNOOZES: Final = (("15m", "15 minutes", 900.0), ("1h", "1 hour", _HOUR), ("asks", "until it asks again", FOR_EVER))
 _PAUSES: Final = (("1h", "1 hour", _HOUR), ("8h", "8 hours", 8 * _HOUR), ("on", "until I resume", FOR_EVER))
@@ -46,13 +61,16 @@ _SWITCHES: Final = (
 
 def build(snapshot: Snapshot, settings: Settings, surroundings: Surroundings, now: float) -> Menu:
     """`now` is in seconds since the epoch, in the daemon's time."""
-    waits = [pane for pane in snapshot.waits() if not settings.is_snoozed(wait_key(pane), now)]
-    snoozed = [pane for pane in snapshot.waits() if settings.is_snoozed(wait_key(pane), now)]
+    waits: list[Pane] = []
+    snoozed: list[Pane] = []
+    for pane in snapshot.waits():
+        (snoozed if is_snoozed(pane, settings, now) else waits).append(pane)
     summary = _summary(snapshot, len(waits), len(snoozed))
     parts = [
         [Item("summary", summary, Kind.HEADER), *_down(snapshot)],
         _waiting(waits, now),
         _failed(snapshot.in_state("error"), now),
+        _letters(snapshot.letters, now),
         _snoozed(snoozed, now),
         _sessions(snapshot),
         _unreachable(snapshot.targets),
@@ -84,10 +102,17 @@ def next_change(snapshot: Snapshot, settings: Settings, now: float) -> float | N
     if not snapshot.is_up:
         return None
     dated = [*snapshot.waits(), *snapshot.in_state("error")]
-    ages = [MINUTE - max(0.0, now - since(pane)) % MINUTE for pane in dated]
-    moments = [settings.paused_until, *(settings.snoozed.get(wait_key(pane), 0.0) for pane in snapshot.waits())]
-    ends = [min(moment - now, MINUTE) for moment in moments if now < moment < FOR_EVER]
+    moments = [*map(since, dated), *map(sent, snapshot.letters)]
+    ages = [MINUTE - max(0.0, now - moment) % MINUTE for moment in moments]
+    snoozes = (settings.snoozed.get(wait_key(pane), 0.0) for pane in snapshot.waits()) if settings.snoozed else ()
+    until = [settings.paused_until, *snoozes]
+    ends = [min(moment - now, MINUTE) for moment in until if now < moment < FOR_EVER]
     return min([*([min(ages)] if ages else []), *ends], default=None)
+
+
+def is_snoozed(pane: Pane, settings: Settings, now: float) -> bool:
+    # Mostly nothing is, and then nobody needs a key.
+    return bool(settings.snoozed) and settings.is_snoozed(wait_key(pane), now)
 
 
 def answer(name: str, pane: Pane) -> Action:
@@ -112,6 +137,8 @@ def _summary(snapshot: Snapshot, waiting: int, snoozed: int) -> str:
     counts = Counter(pane["state"] for pane in snapshot.panes.values())
     told = [f"{waiting} {'waits' if waiting == 1 else 'wait'} for you"] if waiting else ["Nobody waits for you"]
     told += [f"{snoozed} snoozed"] if snoozed else []
+    letters = len(snapshot.letters)
+    told += [f"{letters} {'message' if letters == 1 else 'messages'} for you"] if letters else []
     told += [f"{counts[state]} {state}" for state in GLYPHS if counts[state] and not state.startswith("waiting")]
     return " · ".join(told)
 
@@ -143,23 +170,39 @@ def _waiting(waits: Sequence[Pane], now: float) -> list[Item]:
 def _failed(panes: Sequence[Pane], now: float) -> list[Item]:
     if not panes:
         return []
-    shown = [_asking(pane, "error", now, _looks(pane, "error")) for pane in panes[:MOST_WAITING]]
-    return [Item("failed", "Stopped with an error", Kind.HEADER), *shown, *_more("failed", panes, MOST_WAITING)]
+    shown = [_asking(pane, "error", now, _looks(pane, "error")) for pane in panes[:MOST_OTHERS]]
+    return [Item("failed", "Stopped with an error", Kind.HEADER), *shown, *_more("failed", panes, MOST_OTHERS)]
+
+
+def _letters(letters: Sequence[Letter], now: float) -> list[Item]:
+    """The latest of them. Reading is for all: they are few, and each says whose it is."""
+    if not letters:
+        return []
+    shown = [_letter(letter, now) for letter in letters[-MOST_OTHERS:]]
+    hidden = len(letters) - len(shown)
+    more = [Item("more letters", f"… {hidden} more", action=Action("read"))] if hidden else []
+    return [Item("letters", "Messages for you", Kind.HEADER), *more, *shown]
+
+
+def _letter(letter: Letter, now: float) -> Item:
+    text = short(letter["content"] or "", QUESTION)
+    label = f"{short(letter['from_agent'], PLACE)} · {text} · {age_of(now - sent(letter))}"
+    hint = hint_of(letter_text(letter))
+    return Item(f"letter {letter['message_id']}", label, glyph=_LETTER, action=Action("read"), hint=hint)
 
 
 def _snoozed(panes: Sequence[Pane], now: float) -> list[Item]:
     if not panes:
         return []
-    shown = [_asking(pane, "snoozed", now, (_wake(pane), *_looks(pane, "snoozed"))) for pane in panes[:MOST_WAITING]]
-    return [Item("snoozed", "Snoozed", Kind.HEADER), *shown, *_more("snoozed", panes, MOST_WAITING)]
+    shown = [_asking(pane, "snoozed", now, (_wake(pane), *_looks(pane, "snoozed"))) for pane in panes[:MOST_OTHERS]]
+    return [Item("snoozed", "Snoozed", Kind.HEADER), *shown, *_more("snoozed", panes, MOST_OTHERS)]
 
 
 def _asking(pane: Pane, prefix: str, now: float, children: tuple[Item, ...]) -> Item:
     age = age_of(now - since(pane))
     label = f"{agent_of(pane)} · {place_of(pane)} · {short(question_of(pane), QUESTION)} · {age}"
-    return Item(
-        _key(prefix, pane), label, glyph=GLYPHS[pane["state"]], children=children, hint=hint_of(request_text(pane))
-    )
+    hint = hint_of(f"{title_of(pane)}\n{request_text(pane)}")
+    return Item(_key(prefix, pane), label, glyph=GLYPHS[pane["state"]], children=children, hint=hint)
 
 
 def _answers(pane: Pane, now: float) -> tuple[Item, ...]:
@@ -198,7 +241,7 @@ def _sessions(snapshot: Snapshot) -> list[Item]:
     panes = sorted(snapshot.panes.values(), key=_order)
     sessions = [(key, list(group)) for key, group in groupby(panes, key=lambda pane: _session_of(pane))]
     # Those with something to do come first, and stay where they are as long as that does not change.
-    sessions.sort(key=lambda session: min(_URGENCY.get(pane["state"], 9) for pane in session[1]))
+    sessions.sort(key=lambda session: min(map(_urgency, session[1])))
     if not sessions:
         return []
     shown = [_session(target, name, group, snapshot) for (target, name), group in sessions[:MOST_SESSIONS]]
@@ -209,13 +252,15 @@ def _sessions(snapshot: Snapshot) -> list[Item]:
 def _session(target: str, name: str, panes: Sequence[Pane], snapshot: Snapshot) -> Item:
     key = f"{target}/{_quoted(name)}"
     inside: list[Item] = []
-    for window_id, group in groupby(panes[:MOST_PANES], key=lambda pane: pane["identity"]["window_id"]):
+    # Where not all find room, those with something to do; and each where it is.
+    urgent = sorted(panes, key=_urgency)[:MOST_PANES]
+    for window_id, group in groupby(sorted(urgent, key=_order), key=lambda pane: pane["identity"]["window_id"]):
         window_name = snapshot.window_names.get((target, name, window_id), "")
         label = short(f"{window_id} {window_name}".strip(), PLACE)
         inside.append(Item(f"window {key}/{window_id}", label, Kind.HEADER))
         inside += [_pane(pane) for pane in group]
     inside += _more(f"session {key}", panes, MOST_PANES)
-    top = min(panes, key=lambda pane: _URGENCY.get(pane["state"], 9))["state"]
+    top = min(panes, key=_urgency)["state"]
     waiting = sum(pane["state"].startswith("waiting") for pane in panes)
     count = f"{len(panes)} {'agent' if len(panes) == 1 else 'agents'}" + (f", {waiting} waiting" if waiting else "")
     label = f"{short(f'{target}-{name}', PLACE)} · {count}"
@@ -235,16 +280,21 @@ def _unreachable(targets: Iterable[Mapping[str, Any]]) -> list[Item]:
     shown = [
         Item(
             f"target {target['name']}",
-            f"{short(target['name'], PLACE)}: {short(target['error']['message'], QUESTION)}",
+            # Most reasons begin with the name.
+            f"{short(target['name'], PLACE)}: {short(_reason(target), QUESTION)}",
             glyph=_UNREACHABLE,
             is_enabled=False,
             hint=hint_of(target["error"]["message"]),
         )
-        for target in failing[:MOST_TARGETS]
+        for target in failing[:MOST_OTHERS]
     ]
     head = [Item("targets", "Not reachable", Kind.HEADER)] if shown else []
     hidden = len(failing) - len(shown)
     return [*head, *shown, *([Item("more targets", f"… {hidden} more", is_enabled=False)] if hidden else [])]
+
+
+def _reason(target: Mapping[str, Any]) -> str:
+    return str(target["error"]["message"]).removeprefix(f"{target['name']}: ")
 
 
 def _notifications(settings: Settings, now: float) -> Item:
@@ -308,7 +358,7 @@ def _bridges(surroundings: Surroundings) -> list[Item]:
 def _settings(settings: Settings, surroundings: Surroundings) -> Item:
     inside: list[Item] = []
     if surroundings.terminals:
-        choices = (("", "The desktop's own"), *surroundings.terminals)
+        choices = (("", "Automatic"), *surroundings.terminals)
         ticks = tuple(
             Item(
                 f"terminal {name or 'default'}",
@@ -350,6 +400,10 @@ def _key(prefix: str, pane: Pane) -> str:
 
 def _meant(pane: Pane) -> dict[str, str]:
     return {"ref": pane["ref"], "runtime_id": pane["runtime_id"], "fingerprint": fingerprint_of(pane)}
+
+
+def _urgency(pane: Pane) -> int:
+    return _URGENCY.get(pane["state"], len(_URGENCY))
 
 
 def _order(pane: Pane) -> tuple[str, str, int, int]:

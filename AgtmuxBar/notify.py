@@ -2,7 +2,7 @@
 
 An agent that begins to wait is news, once; one that waited when the app came is not. What is answered within a moment
 was answered by somebody who was there. Nothing is shown for a pane that the user looks at. Whatever is no longer so is
-withdrawn, whoever answered it and wherever.
+withdrawn, whoever answered it and wherever. What an agent has written to the user is told likewise, until it is read.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Final
 from agtmux.domain.legible import legible
 from AgtmuxBar.labels import agent_of, place_of
 from AgtmuxBar.looking import Place
-from AgtmuxBar.model import answer, attach
+from AgtmuxBar.model import answer, attach, is_snoozed
 from AgtmuxBar.settings import Settings
-from AgtmuxBar.snapshot import Pane, Snapshot, question_of, wait_key
+from AgtmuxBar.snapshot import Letter, Pane, Snapshot, question_of, wait_key
 from AgtmuxBar.tree import Action
 
 # Whoever answers so soon has seen it.
@@ -108,9 +108,29 @@ def step(
         if known.shown is not None and known.shown != before:
             show.append(replace(known.shown, is_silent=before is not None))
         after[key] = known
+    for letter in snapshot.letters:
+        key = f"letter {letter['message_id']}"
+        known, due = _written(letter, (memory or {}).get(key), memory is None, settings, now)
+        if due is not None:
+            dues.append(due)
+        if known.shown is not None and known.shown_at == now:
+            show.append(known.shown)
+        after[key] = known
     before_keys = {key for key, each in (memory or {}).items() if each.shown is not None}
     still = {key for key, each in after.items() if each.shown is not None}
     return Outcome(after, tuple(show), tuple(sorted(before_keys - still)), min(dues, default=None))
+
+
+def still_so(before: Snapshot, after: Snapshot, looked_at: Collection[Place]) -> set[Place]:
+    """Of the places that were looked at a moment before, those about which nothing has changed since: who asks only by
+    now has not been seen to."""
+    known = {_place(pane): _condition(pane) for pane in before.panes.values()}
+    same = (_place(pane) for pane in after.panes.values() if known.get(_place(pane)) == _condition(pane))
+    return set(looked_at).intersection(same)
+
+
+def _condition(pane: Pane) -> tuple[str, str, int]:
+    return pane["runtime_id"], pane["state"], pane["state_version"]
 
 
 def _told(pane: Pane, before: Told | None, is_first: bool, now: float) -> Told | None:
@@ -153,7 +173,7 @@ def _judged(
     """Whether it is on display from now on, and in how many seconds to look again."""
     if pane["state"] not in _TITLES:
         return known, None
-    if settings.is_snoozed(wait_key(pane), now):
+    if is_snoozed(pane, settings, now):
         # Whoever puts something off wants to hear of it again.
         return replace(known, shown=None, is_settled=False), settings.snoozed[wait_key(pane)] - now
     if known.shown is not None:
@@ -168,6 +188,30 @@ def _judged(
     if now < due:
         return known, due - now
     return replace(known, shown=_notification(pane, settings), shown_at=now, is_settled=True), None
+
+
+def _written(
+    letter: Letter, before: Told | None, is_first: bool, settings: Settings, now: float
+) -> tuple[Told, float | None]:
+    """Of what an agent has written to the user: it is on display until it is read."""
+    known = before or Told("letter", 0, letter["message_id"], now, is_settled=is_first)
+    if known.is_settled:
+        return known, None
+    if settings.is_paused(now):
+        return replace(known, is_settled=True), None
+    if now < known.since + QUIET:
+        return known, known.since + QUIET - now
+    shown = Notification(
+        key=f"letter {letter['message_id']}",
+        title=legible(f"{letter['from_agent']} writes to you"),
+        place=legible(letter["type"]),
+        body=legible(letter["content"] or "", keep="\n")[:_LONGEST],
+        default=Action("read"),
+        buttons=(("Read", Action("read")),),
+        is_urgent=letter["priority"] in ("high", "urgent"),
+        has_sound=settings.has_sound,
+    )
+    return replace(known, shown=shown, shown_at=now, is_settled=True), None
 
 
 def _notification(pane: Pane, settings: Settings) -> Notification:

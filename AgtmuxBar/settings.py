@@ -73,13 +73,16 @@ def read_settings(path: Path | None = None) -> Settings:
 
 
 def write_settings(settings: Settings, path: Path | None = None) -> None:
+    write_json(path or settings_file(), asdict(settings))
+
+
+def write_json(file: Path, content: object) -> None:
     """Whole or not at all, and for its owner alone."""
-    file = path or settings_file()
     paths.private_directory(str(file.parent))
     descriptor, name = tempfile.mkstemp(prefix=f"{file.name}.", dir=file.parent)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as opened:
-            json.dump(asdict(settings), opened, indent=2)
+            json.dump(content, opened, indent=2)
             opened.write("\n")
         Path(name).replace(file)
     except BaseException:

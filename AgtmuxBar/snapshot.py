@@ -11,7 +11,9 @@ from typing import Any, Final
 from agtmux.client import Client
 
 Pane = Mapping[str, Any]
+Letter = Mapping[str, Any]
 WAITING: Final = ("waiting_approval", "waiting_input")
+_MOST_LETTERS: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,8 @@ class Snapshot:
     # By target, session and window.
     window_names: Mapping[tuple[str, ...], str] = field(default_factory=dict)
     health: Mapping[str, Any] | None = None
+    # What agents have written to the user and nobody has read, the oldest first.
+    letters: tuple[Letter, ...] = ()
     # Whether there has been a snapshot of this daemon. Before it, an empty list of panes says nothing.
     has_begun: bool = False
     # Why there is no daemon to ask; None while one answers.
@@ -63,12 +67,14 @@ def asked_for(daemon: Client) -> tuple[Snapshot, str]:
 
 
 def beside(daemon: Client) -> dict[str, Any]:
-    """What the stream does not tell: targets, names of windows, how the daemon is."""
+    """What the stream does not tell: targets, names of windows, how the daemon is, what was written to the user."""
     windows = daemon.get("/v1/windows")["items"]
+    letters = daemon.get(f"/v1/messages?to=user&status=queued&limit={_MOST_LETTERS}")["items"]
     return {
         "targets": tuple(daemon.get("/v1/targets")["items"]),
         "window_names": {_identity(window["identity"]): window["window_name"] for window in windows},
         "health": daemon.get("/v1/health"),
+        "letters": tuple(reversed(letters)),
     }
 
 
@@ -91,7 +97,15 @@ def wait_key(pane: Pane) -> str:
 
 def since(pane: Pane) -> float:
     """When it began to be so, in seconds since the epoch."""
-    return datetime.fromisoformat(pane["updated_at"]).timestamp()
+    return _moment(pane["updated_at"])
+
+
+def sent(letter: Letter) -> float:
+    return _moment(letter["sent_at"])
+
+
+def _moment(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
 
 
 def _since(pane: Pane) -> tuple[str, str]:

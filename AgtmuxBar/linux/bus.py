@@ -96,14 +96,16 @@ class Bus:
         self._heard.append((rule, then))
         self._send(message_bus.AddMatch(rule))
 
-    def follow_owner(self, name: str, then: Callable[[bool], object]) -> None:
-        """Told whether that name has an owner, now and each time it gets another or loses it."""
+    def follow_owner(self, name: str, then: Callable[[str], object]) -> None:
+        """Told who owns that name, by a name of the bus's own; empty for nobody. Now, and each time it changes."""
         rule = MatchRule(type="signal", sender=_BUS_NAME, interface=_BUS_NAME, member="NameOwnerChanged")
         rule.add_arg_condition(0, name)
-        self.hear(rule, lambda values: then(bool(values[2])))
-        self._send(
-            message_bus.NameHasOwner(name), lambda found: then(not isinstance(found, BusError) and bool(found[0]))
-        )
+        self.hear(rule, lambda values: then(values[2]))
+        self._send(message_bus.GetNameOwner(name), lambda found: then("" if isinstance(found, BusError) else found[0]))
+
+    def identify(self, then: Callable[[str], object]) -> None:
+        """Told which bus this is: the next session's has another."""
+        self._send(message_bus.GetId(), lambda found: then("" if isinstance(found, BusError) else found[0]))
 
     def run(self) -> None:
         """Until `end`, or until the session's bus is gone."""

@@ -152,8 +152,14 @@ class DBusMenu:
     def _happened(self, number: int, kind: str) -> None:
         if number == _ROOT and kind == "opened":
             self._open()
+        if kind != "clicked":
+            return
         node = self._nodes.get(number)
-        if kind != "clicked" or node is None or node.action is None:
+        if node is None:
+            # It went while the click was on its way, and somebody would think that it was taken.
+            self._refuse()
+            return
+        if node.action is None:
             return
         has_just_come = node.born > self._opened_at and time.monotonic() - node.born < _TOO_SOON
         if node.action.name in _ANSWERS and has_just_come:

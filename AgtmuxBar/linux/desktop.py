@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 import subprocess
@@ -11,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from agtmux.client import Client
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from AgtmuxBar import looking
 from AgtmuxBar.commands import run_command
@@ -25,7 +25,6 @@ _CLIPBOARDS: Final = (
     ("DISPLAY", ("xsel", "--clipboard", "--input")),
 )
 _TIME_LIMIT: Final = 30.0
-_LINK: Final = Path.home() / ".local" / "bin" / "agtmux"
 
 
 class LinuxDesktop:
@@ -33,8 +32,7 @@ class LinuxDesktop:
         return Surroundings(
             terminals=terminals.found(),
             is_launched_at_login=login.is_on(),
-            has_command_line_tool=shutil.which("agtmux") is not None or _LINK.exists(),
-            has_board=importlib.util.find_spec("agtmux.board") is not None,
+            has_command_line_tool=shutil.which("agtmux") is not None or _link().exists(),
         )
 
     def command(self) -> Sequence[str]:
@@ -46,7 +44,7 @@ class LinuxDesktop:
 
     def open_file(self, path: str) -> None:
         if shutil.which("xdg-open") is None:
-            raise AgtmuxError(ErrorCode.UNSUPPORTED, f"xdg-open is missing; the file is {path}")
+            raise AgtmuxError(ErrorCode.UNSUPPORTED, f"the file is {path}; install xdg-utils to have it opened")
         terminals.spawn(["xdg-open", path])
 
     def copy(self, text: str) -> None:
@@ -70,12 +68,22 @@ class LinuxDesktop:
         else:
             login.turn_off()
 
+    def start_daemon(self) -> bool:
+        """Where it is systemd's to run. A second one would only be turned away."""
+        if not login.has_unit() or Client(start=False).is_answered():
+            return False
+        login.start()
+        return True
+
     def restart_daemon(self) -> None:
-        if login.has_unit():
-            login.systemctl("restart", login.UNIT)
+        if not login.has_unit():
+            self._run("down", "--headless")
+            self._run("up", "--headless")
             return
-        self._run("down", "--headless")
-        self._run("up", "--headless")
+        if not login.is_active():
+            # One from a terminal would turn systemd's away.
+            self._run("down", "--headless")
+        login.restart()
 
     def stop_daemon(self) -> None:
         if login.has_unit():
@@ -87,14 +95,22 @@ class LinuxDesktop:
         command = Path(self.command()[0])
         if command.name != "agtmux":
             raise AgtmuxError(ErrorCode.UNSUPPORTED, "this installation has no agtmux command to link to")
-        _LINK.parent.mkdir(parents=True, exist_ok=True)
+        link = _link()
+        link.parent.mkdir(parents=True, exist_ok=True)
         try:
-            _LINK.symlink_to(command)
+            link.symlink_to(command)
         except FileExistsError:
-            raise AgtmuxError(ErrorCode.CONFIG, f"{_LINK} is there already; move it away, then try again") from None
+            if link.is_symlink() and link.readlink() == command:
+                # Chosen twice, before the menu had noticed.
+                return
+            raise AgtmuxError(ErrorCode.CONFIG, f"{link} is there already; move it away, then try again") from None
 
     def looked_at(self, targets: Sequence[Mapping[str, Any]]) -> Collection[Place]:
         return looking.looked_at(targets)
 
     def _run(self, *words: str) -> None:
         run_command([*self.command(), *words])
+
+
+def _link() -> Path:
+    return Path.home() / ".local" / "bin" / "agtmux"

@@ -34,7 +34,7 @@ class TrayItem:
         self._name = f"org.kde.StatusNotifierItem-{os.getpid()}-1"
         self._icon: tuple[str, int] = ("down", 0)
         self._status = "Active"
-        self._tip = "agtmux"
+        self._tip = ""
         bus.serve(PATH, INTERFACE, lambda *_: ("", ()))
         bus.serve(PATH, _PROPERTIES, self._answer_property)
         bus.serve(PATH, _INTROSPECTABLE, lambda *_: ("s", (_XML,)))
@@ -43,14 +43,15 @@ class TrayItem:
         self._bus.own(self._name)
         self._bus.follow_owner(WATCHER, self._register)
 
-    def _register(self, is_there: bool) -> None:
-        if is_there:
+    def _register(self, owner: str) -> None:
+        if owner:
             self._bus.call(_WATCHER, "RegisterStatusNotifierItem", "s", self._name)
 
     def show(self, menu: Menu) -> None:
         icon = menu.icon, int(menu.title) if menu.title.isdecimal() else 0
         status = "NeedsAttention" if menu.icon == "waiting" else "Active"
-        tip = menu.description
+        # Panels write the title above it.
+        tip = menu.description.removeprefix("agtmux: ")
         signals: list[tuple[str, str, tuple[str, ...]]] = []
         if icon != self._icon:
             signals += [("NewIcon", "", ()), ("NewAttentionIcon", "", ())]

@@ -18,21 +18,23 @@ from agtmux.domain.errors import AgtmuxError, ErrorCode
 
 UNIT: Final = "dev.agtmux.daemon.service"
 ENTRY: Final = "dev.agtmux.bar.desktop"
-_MARK: Final = "# Written by agtmux; `Launch at login` in its menu removes it."
+_MARK: Final = "Written by agtmux; `Launch at login` in its menu removes it."
+# What a desktop's own settings write into an entry that is not to be started.
+_DISABLED: Final = ("hidden=true", "x-gnome-autostart-enabled=false")
 _TIME_LIMIT: Final = 10.0
 
 _ENTRY: Final = """\
 [Desktop Entry]
-{mark}
 Type=Application
 Name=agtmux
 Comment=Which coding agent needs you
 Exec={command}
 Terminal=false
 X-GNOME-Autostart-enabled=true
+X-Agtmux-Note={mark}
 """
 _UNIT: Final = """\
-{mark}
+# {mark}
 [Unit]
 Description=agtmux: which coding agent needs you
 StartLimitIntervalSec=300
@@ -51,10 +53,15 @@ _PASSED_ON: Final = ("AGTMUX_STATE_DIR", "AGTMUX_CONFIG_DIR", "AGTMUX_SOCKET", "
 
 
 def is_on() -> bool:
-    return _entry_file().exists()
+    lines = {line.replace(" ", "").lower() for line in _read(_entry_file()).splitlines()}
+    return bool(lines) and not lines.intersection(_DISABLED)
 
 
 def turn_on(tray: Sequence[str], daemon: Sequence[str]) -> None:
+    # Both or none.
+    _require_ours(_entry_file())
+    if has_systemd():
+        _require_ours(_unit_file())
     passed = [f"{name}={os.environ[name]}" for name in _PASSED_ON if os.environ.get(name)]
     # env(1), as an autostart entry has no way of its own.
     words = ["env", *passed, *tray] if passed else tray
@@ -69,18 +76,39 @@ def turn_on(tray: Sequence[str], daemon: Sequence[str]) -> None:
 
 
 def turn_off() -> None:
+    _require_ours(_entry_file())
     if _is_ours(_unit_file()):
         if has_systemd():
             systemctl("disable", UNIT)
         _unit_file().unlink()
         if has_systemd():
             systemctl("daemon-reload")
-    if _is_ours(_entry_file()):
-        _entry_file().unlink()
+    _entry_file().unlink(missing_ok=True)
 
 
 def has_unit() -> bool:
     return _is_ours(_unit_file()) and has_systemd()
+
+
+def is_active() -> bool:
+    """Whether the daemon is one that systemd has started."""
+    return _systemctl("is-active", UNIT).returncode == 0
+
+
+def start() -> None:
+    """Nothing to one that runs, or is about to."""
+    _forgive()
+    systemctl("start", UNIT)
+
+
+def restart() -> None:
+    _forgive()
+    systemctl("restart", UNIT)
+
+
+def _forgive() -> None:
+    # After five crashes systemd would refuse it for minutes, to whoever asks. One that it does not know has had none.
+    _systemctl("reset-failed", UNIT)
 
 
 def has_systemd() -> bool:
@@ -91,7 +119,14 @@ def has_systemd() -> bool:
 
 
 def systemctl(*words: str) -> None:
-    done = subprocess.run(
+    done = _systemctl(*words)
+    if done.returncode != 0:
+        said = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
+        raise AgtmuxError(ErrorCode.INTERNAL, f"systemctl --user {' '.join(words)}: {said[-1]}")
+
+
+def _systemctl(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
         ["systemctl", "--user", *words],
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -99,14 +134,14 @@ def systemctl(*words: str) -> None:
         timeout=_TIME_LIMIT,
         check=False,
     )
-    if done.returncode != 0:
-        said = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
-        raise AgtmuxError(ErrorCode.INTERNAL, f"systemctl --user {' '.join(words)}: {said[-1]}")
+
+
+def _require_ours(file: Path) -> None:
+    if file.exists() and not _is_ours(file):
+        raise AgtmuxError(ErrorCode.CONFIG, f"{file} is there and not agtmux's; move it away, then try again")
 
 
 def _write(file: Path, text: str) -> None:
-    if file.exists() and not _is_ours(file):
-        raise AgtmuxError(ErrorCode.CONFIG, f"{file} is there and not agtmux's; move it away, then try again")
     file.parent.mkdir(parents=True, exist_ok=True)
     beside = file.with_name(f".{file.name}.{os.getpid()}")
     beside.write_text(text, "utf-8")
@@ -114,10 +149,14 @@ def _write(file: Path, text: str) -> None:
 
 
 def _is_ours(file: Path) -> bool:
+    return _MARK in _read(file)
+
+
+def _read(file: Path) -> str:
     try:
-        return _MARK in file.read_text("utf-8", "replace")
+        return file.read_text("utf-8", "replace")
     except OSError:
-        return False
+        return ""
 
 
 def _entry_file() -> Path:

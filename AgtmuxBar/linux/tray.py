@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import signal
-import subprocess
 import threading
 from collections.abc import Callable
 from logging.handlers import RotatingFileHandler
@@ -35,7 +34,7 @@ class Tray:
         self._app: App | None = None
         self._item = TrayItem(bus)
         self._menu = DBusMenu(bus, self._choose, self._opened, self._refuse)
-        self._notifications = Notifications(bus, self._choose)
+        self._notifications = Notifications(bus, self._choose, Path(paths.state_directory(), "bar-shown.json"))
 
     def run(self, app: App) -> None:
         """Until the app is left, the session ends, or a signal comes."""
@@ -62,7 +61,8 @@ class Tray:
         self._notifications.withdraw(key)
 
     def tell(self, title: str, text: str) -> None:
-        logger.info("told: %s: %s", title, text)
+        # What agents ask may be nobody else's business, and a log is kept.
+        logger.info("told: %s", title)
         if self._notifications.is_served:
             self._notifications.tell(title, text)
         elif self._app is not None:
@@ -106,12 +106,6 @@ def main() -> int:
         except (OSError, KeyError, ValueError) as error:
             logger.error("there is no session bus: %s", error)
             return 1
-        if login.has_unit():
-            # Then it is systemd's to run, and the app finds it running.
-            try:
-                login.systemctl("start", login.UNIT)
-            except (AgtmuxError, subprocess.TimeoutExpired) as error:
-                logger.warning("%s", error)
         tray = Tray(bus)
         tray.run(App(tray, LinuxDesktop()))
     return 0

@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from threading import Thread
+from threading import Lock
 
 from AgtmuxBar.mac import environment, inside
 from AgtmuxBar.mac.bundle import Bundle
@@ -39,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def run(bundle: Bundle | None, launchd: Launchd | None = None) -> None:
-    from agtmux.domain.errors import AgtmuxError
+    from AgtmuxBar import bridge
     from AgtmuxBar.app import App
     from AgtmuxBar.mac import welcome
     from AgtmuxBar.mac.desktop import MacDesktop
@@ -48,34 +47,33 @@ def run(bundle: Bundle | None, launchd: Launchd | None = None) -> None:
     desktop = MacDesktop(bundle, launchd)
     # The renderer hands on what is chosen, which is the app's, which needs a renderer.
     renderer = MacRenderer(lambda action: app.choose(action))
-    app = App(renderer, desktop)
-
-    def start() -> None:
-        # The app would start one itself, as its own child; launchd's is there again after a crash.
-        try:
-            desktop.start_daemon()
-        except (AgtmuxError, OSError) as error:
-            logging.getLogger(__name__).warning("the daemon was not started: %s", error)
-        app.start()
-
-    def carry_out(accepted: list[welcome.Offer]) -> None:
-        if troubles := welcome.carry_out(accepted):
-            renderer.call(lambda: renderer.tell("Not everything could be set up", "\n\n".join(troubles)))
+    greeting = Lock()
 
     def greet() -> None:
-        if welcome.is_due() and (accepted := welcome.ask(welcome.offers(bundle, desktop))):
-            _in_background("agtmux-welcome", lambda: carry_out(accepted))
+        """What agents' settings would be changed by is asked for, once, before anything is."""
+        available = welcome.offers(bundle, desktop, welcome.hook_files(), bridge.files())
+        if not available:
+            return
+        accepted = renderer.ask(lambda: welcome.ask(available, bundle))
+        if troubles := welcome.carry_out(available, accepted):
+            renderer.call(lambda: renderer.tell("Not everything could be set up", "\n\n".join(troubles)))
 
-    def started() -> None:
-        _in_background("agtmux-start", start)
-        # After the loop has begun, in which a window can wait for an answer.
-        renderer.call(greet)
+    def introduce() -> None:
+        if not welcome.may_install(bundle):
+            return
+        # A daemon that comes back while the window is open opens no second one.
+        if greeting.acquire(blocking=False):
+            try:
+                if welcome.is_due():
+                    greet()
+                else:
+                    bridge.register()
+            finally:
+                greeting.release()
 
-    renderer.run(started=started, opened=app.opened, woken=app.opened, ended=app.stop)
+    app = App(renderer, desktop, introduce)
 
-
-def _in_background(name: str, function: Callable[[], object]) -> None:
-    Thread(target=function, name=name, daemon=True).start()
+    renderer.run(started=app.start, opened=app.opened, woken=app.opened, ended=app.stop)
 
 
 def _log_to_file() -> None:

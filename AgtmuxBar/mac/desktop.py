@@ -57,22 +57,21 @@ class MacDesktop:
         # tmux's word: to ask macOS what is in front would take a permission that is not worth it.
         return looking.looked_at(targets)
 
-    def start_daemon(self) -> None:
-        """Where none answers. One that runs already, whoever started it, is the daemon: a second one would only be
-        turned away, and launchd would try again every ten seconds."""
-        if Client(start=False).is_answered():
-            return
-        if self._may_use_launchd():
-            self._start_by_launchd()
-        else:
-            start_daemon(paths.socket_path())
+    def start_daemon(self) -> bool:
+        """One that runs already, whoever started it, is the daemon: a second one would only be turned away, and launchd
+        would try again every ten seconds."""
+        if Client(start=False).is_answered() or not self._may_use_launchd():
+            return False
+        self._start_by_launchd()
+        return True
 
     def restart_daemon(self) -> None:
         if self._may_use_launchd() and self._launchd.is_loaded():
             self._launchd.restart()
             return
         self._down()
-        self.start_daemon()
+        if not self.start_daemon():
+            start_daemon(paths.socket_path())
 
     def stop_daemon(self) -> None:
         if self._may_use_launchd():

@@ -15,19 +15,26 @@ from importlib import resources
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any, Final
+from xml.parsers.expat import ExpatError
 
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from AgtmuxBar.mac import spawn
 from AgtmuxBar.mac.environment import for_child, search_path
 
 LABEL: Final = "dev.agtmux.daemon"
+# Where a bundle has its daemon.
+_PROGRAM: Final = "AgtmuxBar.app/Contents/MacOS/agtmuxd"
 _LIMIT: Final = 20.0
 _TURN: Final = 0.1
 # `Input/output error` and `Operation already in progress`: one of that name is there, or is still going.
 _BUSY: Final = (5, 37)
 # launchd's words for a job that it does not have.
 _UNKNOWN: Final = 113
-_INHERITED: Final = ("AGTMUX_STATE_DIR", "AGTMUX_CONFIG_DIR", "AGTMUX_SOCKET", "LANG", "LC_ALL", "LC_CTYPE")
+# Where things are, tmux's sockets among them, and what letters there are.
+_INHERITED: Final = (
+    *("AGTMUX_STATE_DIR", "AGTMUX_CONFIG_DIR", "AGTMUX_SOCKET", "TMUX_TMPDIR"),
+    *("LANG", "LC_ALL", "LC_CTYPE"),
+)
 
 
 class Launchd:
@@ -53,8 +60,9 @@ class Launchd:
         return done.returncode == 0
 
     def start(self, program: Path, log: Path) -> None:
-        """Have launchd run it, by a file that says so. What runs already and is as it should be is left alone."""
-        is_new = self._write(job(program, log, self._home))
+        """Have launchd run it, by a file that says so. What runs already and is as it should be is left alone, and so
+        is a file of that name which the user has written: launchd is to run what that says."""
+        is_new = not self._is_users() and self._write(job(program, log, self._home))
         if is_new and self.is_loaded():
             # What launchd has in mind is what the file said when it was loaded.
             self._bootout()
@@ -67,14 +75,25 @@ class Launchd:
         self._check("kickstart", "-k", self._job)
 
     def remove(self) -> None:
-        """Ended, and not back at the next login."""
+        """Ended, and not back at the next login, unless by a file of the user's own."""
         if self.is_loaded():
             self._bootout()
-        self.file.unlink(missing_ok=True)
+        if not self._is_users():
+            self.file.unlink(missing_ok=True)
 
     @property
     def _job(self) -> str:
         return f"{self._domain}/{LABEL}"
+
+    def _is_users(self) -> bool:
+        """Whether there is one that starts something else than a bundle of ours, wherever that is or was."""
+        try:
+            arguments = plistlib.loads(self.file.read_bytes())["ProgramArguments"]
+            return not str(arguments[0]).endswith(_PROGRAM)
+        except FileNotFoundError:
+            return False
+        except (ValueError, LookupError, TypeError, ExpatError):
+            return True
 
     def _write(self, content: dict[str, Any]) -> bool:
         """Whole or not at all; whether there was something to write."""

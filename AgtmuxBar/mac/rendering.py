@@ -10,7 +10,8 @@ import logging
 import signal
 import time
 from collections.abc import Callable
-from typing import Any, Final
+from concurrent.futures import Future
+from typing import Any, Final, TypeVar
 
 import rumps
 from AppKit import NSApplication, NSApplicationActivationPolicyAccessory
@@ -25,6 +26,8 @@ from AgtmuxBar.notify import Notification
 from AgtmuxBar.tree import Action, Menu
 
 _log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _BEAT: Final = 1.0
 _ANSWERS: Final = ("approve", "deny")
@@ -53,6 +56,20 @@ class MacRenderer:
     def call(self, function: Callable[[], object]) -> None:
         AppHelper.callAfter(_guarded, function)
 
+    def ask(self, function: Callable[[], T]) -> T:
+        """What it returns on the main thread, where it may open a window and wait. For other threads."""
+        answered: Future[T] = Future()
+
+        def answer() -> None:
+            try:
+                answered.set_result(function())
+            except Exception as error:
+                # Whoever waits must not wait for ever.
+                answered.set_exception(error)
+
+        self.call(answer)
+        return answered.result()
+
     def show(self, menu: Menu) -> None:
         self._latest = menu
         if self._status is None:
@@ -72,8 +89,6 @@ class MacRenderer:
         dialogs.tell(title, text)
 
     def end(self) -> None:
-        # Nobody would take them back when they are answered elsewhere.
-        self._notifier.withdraw_all()
         rumps.quit_application()
 
     # What its owner calls
@@ -92,7 +107,7 @@ class MacRenderer:
         """
         self._watcher.opened = lambda: self._opened(opened)
         self._on(rumps.events.on_wake, woken)
-        self._on(rumps.events.before_quit, ended)
+        self._on(rumps.events.before_quit, lambda: self._end(ended))
         previous = {each: signal.signal(each, lambda *_: self.end()) for each in (signal.SIGTERM, signal.SIGINT)}
         try:
             self._rumps.begin(self._begun(started))
@@ -116,6 +131,11 @@ class MacRenderer:
             started()
 
         return begin
+
+    def _end(self, ended: Callable[[], object]) -> None:
+        # Nobody would take them back when they are answered elsewhere.
+        self._notifier.withdraw_all()
+        ended()
 
     def _opened(self, opened: Callable[[], object]) -> None:
         self._opened_at = time.monotonic()
@@ -150,7 +170,7 @@ class _Application(rumps.App):
         self._icon = self._title = self._template = None
         self._quit_button = None
         # Something to show until the first menu is there; rumps would write out its name.
-        self._icon_nsimage = status.image("idle", "agtmux")
+        self._icon_nsimage = status.image("idle")
         self._menu = rumps.rumps.Menu()
 
     def begin(self, ready: Callable[[], object]) -> None:

@@ -35,7 +35,7 @@ class StatusItem:
         if wanted == self._shown:
             return
         if self._shown is None or self._shown[0] != menu.icon:
-            self._button.setImage_(image(menu.icon, encodable(menu.description)))
+            self._button.setImage_(image(menu.icon))
         # Some room, since the title is right beside the image.
         self._button.setTitle_(encodable(f" {menu.title}" if menu.title else ""))
         self._button.setToolTip_(encodable(menu.description))
@@ -43,9 +43,10 @@ class StatusItem:
         self._shown = wanted
 
 
-def image(icon: str, description: str) -> Any:
+def image(icon: str) -> Any:
     """A template: macOS paints it in the colour that the menu bar needs."""
-    made = NSImage.imageWithSystemSymbolName_accessibilityDescription_(SYMBOLS[icon], description)
+    # How things are is told by the button's label. Of an image it would be told for as long as the image stays.
+    made = NSImage.imageWithSystemSymbolName_accessibilityDescription_(SYMBOLS[icon], "agtmux")
     if made is None:
         made = drawing(icon)
     made.setTemplate_(True)

@@ -56,6 +56,18 @@ def pane(
     }
 
 
+def letter(number: int = 1, *, text: str = "the labels are printed", age: float = 30.0) -> dict[str, Any]:
+    """What an agent has written to the user; as much of it as is shown."""
+    return {
+        "message_id": f"{number:016x}",
+        "from_agent": "claude-3",
+        "type": "info",
+        "priority": "normal",
+        "content": text,
+        "sent_at": datetime.fromtimestamp(NOW - age, UTC).isoformat(),
+    }
+
+
 def target(name: str = "host", error: str | None = None) -> dict[str, Any]:
     told = None if error is None else {"target": name, "code": "E_TARGET_UNREACHABLE", "message": error}
     return {

@@ -83,7 +83,7 @@ class Desk:
         frame = self._folder / "frame"
         frame.mkdir(parents=True)
         self._spawn_x(frame)
-        self._spawn_bus()
+        self.start_bus()
         config = self.home.folder / ".config" / "xfce4" / "xfconf" / "xfce-perchannel-xml"
         config.mkdir(parents=True)
         (config / "xfce4-panel.xml").write_text(_PANEL.format(dark=str(self._dark).lower()), "utf-8")
@@ -108,7 +108,9 @@ class Desk:
         with os.fdopen(reading) as told:
             self.home.env["DISPLAY"] = f":{told.readline().strip()}"
 
-    def _spawn_bus(self) -> None:
+    def start_bus(self) -> None:
+        """Enough for a tray that nobody looks at."""
+        self._folder.mkdir(exist_ok=True)
         address = f"unix:path={self._folder}/bus"
         self.home.env |= {
             "DBUS_SESSION_BUS_ADDRESS": address,
@@ -149,6 +151,24 @@ class Desk:
         (item,) = self.items()
         address = DBusAddress("/MenuBar", item, "com.canonical.dbusmenu")
         return self.call(new_method_call(address, "GetLayout", "iias", (0, -1, [])))[1]
+
+    def labels(self) -> dict[str, int]:
+        """Every item's number by what is read there."""
+
+        def below(node: tuple) -> Iterator[tuple[str, int]]:
+            number, properties, children = node
+            if "label" in properties:
+                yield properties["label"][1], number
+            for _, child in children:
+                yield from below(child)
+
+        return dict(below(self.layout()))
+
+    def choose(self, label: str) -> None:
+        """As a panel tells of a click."""
+        (item,) = self.items()
+        address = DBusAddress("/MenuBar", item, "com.canonical.dbusmenu")
+        self.call(new_method_call(address, "Event", "isvu", (self.labels()[label], "clicked", ("s", ""), 0)))
 
     # The bus
 

@@ -6,7 +6,7 @@ from AgtmuxBar.model import build
 from AgtmuxBar.settings import FOR_EVER, Settings, Surroundings
 from AgtmuxBar.snapshot import Snapshot, wait_key
 from AgtmuxBar.tree import Menu
-from desktop.builders import NOW, pane, snapshot, some_snapshot
+from desktop.builders import NOW, letter, pane, snapshot, some_snapshot
 
 GOLDEN = Path(__file__).with_name("golden")
 DESKTOP = Surroundings(
@@ -29,5 +29,6 @@ def menus() -> dict[str, Menu]:
         "snoozed": build(day, Settings(snoozed={wait_key(first): FOR_EVER}), Surroundings(), NOW),
         "paused": build(day, Settings(paused_until=NOW + 3000, has_sound=False), Surroundings(), NOW),
         "down": build(some_snapshot(trouble="it has stopped"), Settings(), DESKTOP, NOW),
+        "written": build(snapshot(pane(1, "running"), letters=(letter(),)), Settings(), Surroundings(), NOW),
         "crowd": build(crowd, Settings(), Surroundings(), NOW),
     }

@@ -14,14 +14,7 @@ pytest.importorskip("jeepney", reason="the tray's own library, on Linux alone")
 from agtmux.domain.errors import AgtmuxError
 from AgtmuxBar import icons, single
 from AgtmuxBar.linux import login, terminals
-
-
-def program(folder: Path, name: str, script: str = 'printf "%s\\n" "$@" > "$0.said"') -> Path:
-    folder.mkdir(exist_ok=True)
-    file = folder / name
-    file.write_text(f"#!/bin/sh\n{script}\n")
-    file.chmod(0o755)
-    return file
+from desktop.programs import program
 
 
 @pytest.fixture
@@ -115,8 +108,38 @@ def test_what_is_somebody_elses_is_left_alone(config, path, monkeypatch):
     file.write_text("[Desktop Entry]\nExec=mine\n")
     with pytest.raises(AgtmuxError, match="not agtmux's"):
         login.turn_on(["tray"], ["daemon"])
-    login.turn_off()
+    # Its tick in the menu is there, so that it could not be taken out is said.
+    assert login.is_on()
+    with pytest.raises(AgtmuxError, match="not agtmux's"):
+        login.turn_off()
     assert file.read_text() == "[Desktop Entry]\nExec=mine\n"
+
+
+def test_a_unit_of_somebody_elses_leaves_nothing_half_done(config, path, tmp_path, monkeypatch):
+    with_systemd(tmp_path, path, monkeypatch)
+    file = config / "systemd" / "user" / login.UNIT
+    file.parent.mkdir(parents=True)
+    file.write_text("[Service]\nExecStart=mine\n")
+    with pytest.raises(AgtmuxError, match="not agtmux's"):
+        login.turn_on(["tray"], ["daemon"])
+    assert not login.is_on() and not login.has_unit()
+    assert [each for each in config.rglob("*") if each.is_file()] == [file]
+    assert file.read_text() == "[Service]\nExecStart=mine\n"
+
+
+@pytest.mark.parametrize("line", ["Hidden=true", "X-GNOME-Autostart-enabled=false"])
+def test_what_the_desktops_own_settings_turn_off_is_off_in_the_menu_too(config, path, monkeypatch, line):
+    """Xfce's and GNOME's write it into the file, which they may rewrite without comments."""
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    login.turn_on(["tray"], ["daemon"])
+    file = config / "autostart" / login.ENTRY
+    kept = [each for each in file.read_text().splitlines() if not each.startswith(("#", line.partition("=")[0]))]
+    file.write_text("\n".join([*kept, line]) + "\n")
+    assert not login.is_on()
+    login.turn_on(["tray"], ["daemon"])
+    assert login.is_on()
+    login.turn_off()
+    assert not file.exists()
 
 
 @pytest.mark.parametrize("word", ["plain", "with space", 'quo"te', "dol$lar", "back\\slash", "100%", "tick`", "日本"])

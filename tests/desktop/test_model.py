@@ -20,7 +20,7 @@ from AgtmuxBar.model import (
 from AgtmuxBar.settings import FOR_EVER, Settings, Surroundings
 from AgtmuxBar.snapshot import Snapshot, wait_key
 from AgtmuxBar.tree import Kind, Menu
-from desktop.builders import HEALTH, NOW, pane, snapshot, some_snapshot, target
+from desktop.builders import HEALTH, NOW, letter, pane, snapshot, some_snapshot, target
 
 EVERYTHING = Surroundings(
     terminals=(("xterm", "xterm"), ("kitty", "kitty")),
@@ -123,6 +123,23 @@ def test_what_is_snoozed_does_not_count_and_is_still_told():
     assert again.title == "1", "it asks anew, and nobody has put that off"
 
 
+def test_what_agents_have_written_is_there_until_it_is_read():
+    letters = tuple(
+        letter(number, text=f"part {number} is done\x1b[31m", age=60.0 * (6 - number)) for number in range(6)
+    )
+    menu = menu_of(snapshot(pane(1, "running"), letters=letters))
+    assert menu.items[0].label == "Nobody waits for you · 6 messages for you · 1 running"
+    assert (menu.title, menu.icon) == ("", "running"), "nobody is kept waiting by it"
+    shown = [each for each in menu.items if each.key.startswith("letter ")]
+    assert [each.label for each in shown] == [
+        f"claude-3 · part {number} is done [31m · {6 - number}m" for number in range(2, 6)
+    ]
+    assert item(menu, "more letters").label == "… 2 more"
+    assert {each.action.name for each in shown} == {"read"}
+    assert next_change(snapshot(letters=letters), Settings(), NOW) == 60.0
+    assert menu_of(snapshot(letters=letters, trouble="gone")).items[0].label == "agtmuxd does not answer"
+
+
 # Where they are
 
 
@@ -193,7 +210,7 @@ def test_a_pause_says_how_long_it_lasts():
 
 
 def test_every_action_is_one_that_can_be_done():
-    known = some_snapshot()
+    known = some_snapshot(letters=(letter(),))
     menus = [
         menu_of(known, Settings(snoozed={wait_key(each): FOR_EVER for each in known.waits()}), EVERYTHING),
         menu_of(known, around=EVERYTHING),
@@ -282,3 +299,28 @@ def test_keys_are_unique_and_labels_legible_whatever_agents_say(panes, failing, 
         assert menu.title == (str(len(waits)) if waits else "")
         assert menu.icon == "waiting" if waits else menu.icon != "waiting"
     assert build(known, Settings(), EVERYTHING, NOW) == menu
+
+
+def test_who_waits_is_among_those_of_a_large_session_that_find_room():
+    panes = [pane(number, "idle", window=f"@{number // 4}") for number in range(60)]
+    panes[57] = pane(57, "waiting_approval", window="@14")
+    menu = build(snapshot(*panes), Settings(), Surroundings(), NOW)
+    (session,) = [item for item in menu.items if item.key.startswith("session ")]
+    shown = [item.key.split()[1].rpartition("/")[2] for item in session.children if item.key.startswith("pane ")]
+    assert len(shown) == MOST_PANES and "%57" in shown
+    assert shown == sorted(shown, key=lambda name: int(name[1:])), "each where it is"
+    assert session.children[-1].label == f"… {60 - MOST_PANES} more"
+
+
+def test_a_crowd_fits_on_a_screen():
+    """Rows of 25 pixels, of which a screen of 1080 has 43."""
+    states = ("waiting_approval", "error", "running", "idle", "unknown")
+    panes = [pane(number, states[number % 5], session=f"s{number % 40}") for number in range(500)]
+    menu = menu_of(snapshot(*panes), None, EVERYTHING)
+    rows = [item for item in menu.items if item.kind is not Kind.SEPARATOR and not item.is_alternate]
+    assert len(rows) <= 43
+
+
+def test_the_name_of_a_target_that_cannot_be_reached_is_said_once():
+    known = snapshot(targets=(target("vm9", "vm9: 10.0.0.9 cannot be reached"),))
+    assert item(menu_of(known), "target vm9").label == "vm9: 10.0.0.9 cannot be reached"

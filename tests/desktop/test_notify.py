@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from AgtmuxBar.notify import COOL_DOWN, QUIET, Outcome, step
+from AgtmuxBar.notify import COOL_DOWN, QUIET, Outcome, step, still_so
 from AgtmuxBar.settings import FOR_EVER, Settings
 from AgtmuxBar.snapshot import wait_key
-from desktop.builders import NOW, pane, snapshot
+from desktop.builders import NOW, letter, pane, snapshot
 
 PLAIN = Settings()
 
@@ -96,6 +96,14 @@ def test_what_is_answered_at_once_is_never_told():
     seen.step(pane(1, "running"), after=QUIET - 0.1)
     seen.step(pane(1, "running"), after=60)
     assert seen.shown == []
+
+
+def test_a_look_says_nothing_of_what_is_asked_only_after_it():
+    """It takes a moment, in which somebody may leave one pane and another begin to ask."""
+    before = snapshot(pane(1, state="running"), pane(2))
+    after = snapshot(pane(1), pane(2))
+    assert still_so(before, after, {("host", "%1"), ("host", "%2")}) == {("host", "%2")}
+    assert still_so(before, snapshot(), {("host", "%2")}) == set()
 
 
 def test_nothing_is_told_of_a_pane_that_is_looked_at():
@@ -204,6 +212,34 @@ def test_a_wait_is_not_lost_in_a_moment_of_doubt():
     seen.step(pane(1, "unknown", version=4), after=1)
     seen.step(pane(1, version=5), after=1)
     assert len(seen.display) == 1
+
+
+def test_what_an_agent_writes_is_told_once_and_gone_when_it_is_read():
+    seen = begun(pane(1))
+    old = letter(1)
+    assert seen.step(letters=(old,)).due == QUIET
+    seen.step(letters=(old,), after=QUIET)
+    (told,) = seen.display.values()
+    assert (told.title, told.body, told.default.name) == ("claude-3 writes to you", "the labels are printed", "read")
+    new = letter(2, text="all of them")
+    seen.step(letters=(old, new), after=60)
+    seen.step(letters=(old, new), after=QUIET)
+    assert [each.body for each in seen.display.values()] == ["the labels are printed", "all of them"]
+    seen.step(letters=(), after=1)
+    assert seen.display == {}
+    assert len(seen.shown) == 2
+
+
+def test_what_was_written_before_the_app_came_or_in_a_pause_is_no_news():
+    seen = begun(pane(1), paused_until=NOW + 100)
+    seen.step(letters=(letter(1),))
+    seen.settings = PLAIN
+    for _ in range(5):
+        assert seen.step(letters=(letter(1),), after=200).show == ()
+    late = Seen()
+    late.memory = None
+    assert late.step(letters=(letter(1),), after=QUIET).show == ()
+    assert late.step(letters=(letter(1),), after=QUIET).show == ()
 
 
 def test_a_daemon_that_is_away_answers_nothing():

@@ -69,14 +69,6 @@ def tip(desk: Desk) -> str:
     return desk.item_property("ToolTip")[3]
 
 
-def labels(node: tuple) -> Iterator[tuple[str, int]]:
-    number, properties, children = node
-    if "label" in properties:
-        yield properties["label"][1], number
-    for _, child in children:
-        yield from labels(child)
-
-
 def open_submenu_of(desk: Desk, label: str) -> tuple[int, int, int, int]:
     """Opens the menu by a click on the icon, and by keys the submenu of the item with that label."""
     desk.click(*ICON)
@@ -93,7 +85,7 @@ def open_submenu_of(desk: Desk, label: str) -> tuple[int, int, int, int]:
 def test_a_click_on_approve_answers_the_dialog_in_the_pane(home: Home, desk: Desk):
     home.run("up", "--headless")
     desk.start_tray()
-    wait_until(lambda: tip(desk) == "agtmux: No agent is running", "a menu without agents")
+    wait_until(lambda: tip(desk) == "No agent is running", "a menu without agents")
     desk.picture("1-nobody")
     server = demo(home)
     wait_until(lambda: "3 wait for you" in tip(desk), "the count of those who wait")
@@ -120,7 +112,7 @@ def test_a_click_on_approve_answers_the_dialog_in_the_pane(home: Home, desk: Des
 def test_a_notification_comes_with_the_question_and_goes_when_it_is_answered_in_the_terminal(home: Home, desk: Desk):
     home.run("up", "--headless")
     desk.start_tray()
-    wait_until(lambda: tip(desk) == "agtmux: No agent is running", "a menu without agents")
+    wait_until(lambda: tip(desk) == "No agent is running", "a menu without agents")
     server = demo(home)
     wait_until(lambda: len(desk.popups()) == 3, "three notifications on the screen")
     assert f'string "{COMMAND}' in desk.notified() and f'string "{QUESTION}' in desk.notified()
@@ -139,7 +131,7 @@ def test_a_notification_comes_with_the_question_and_goes_when_it_is_answered_in_
 def test_a_button_of_a_notification_answers(home: Home, desk: Desk):
     home.run("up", "--headless")
     desk.start_tray()
-    wait_until(lambda: tip(desk) == "agtmux: No agent is running", "a menu without agents")
+    wait_until(lambda: tip(desk) == "No agent is running", "a menu without agents")
     demo(home)
     wait_until(lambda: len(desk.popups()) == 3, "three notifications on the screen")
     wait_until(lambda: waiting(home)[PLAN]["attention"]["fingerprint"], "the dialog on its screen")
@@ -165,11 +157,11 @@ def test_the_tray_is_there_again_when_the_panel_is(home: Home, desk: Desk):
 def test_items_keep_their_numbers_while_their_labels_change(home: Home, desk: Desk):
     home.run("up", "--headless")
     desk.start_tray()
-    wait_until(lambda: tip(desk) == "agtmux: No agent is running", "a menu without agents")
-    before = dict(labels(desk.layout()))
+    wait_until(lambda: tip(desk) == "No agent is running", "a menu without agents")
+    before = desk.labels()
     demo(home)
     wait_until(lambda: "3 wait for you" in tip(desk), "the count of those who wait")
-    after = dict(labels(desk.layout()))
+    after = desk.labels()
     assert {label: after[label] for label in ("Quit agtmux", "Daemon", "Settings")} == {
         label: before[label] for label in ("Quit agtmux", "Daemon", "Settings")
     }
@@ -182,7 +174,7 @@ def test_a_daemon_that_ends_is_shown_and_one_that_comes_back_too(home: Home, des
     demo(home)
     wait_until(lambda: "3 wait for you" in tip(desk), "the count of those who wait")
     assert home.run("down", "--headless").returncode == 0
-    wait_until(lambda: tip(desk) == "agtmux: agtmuxd does not answer", "the news of its end")
+    wait_until(lambda: tip(desk) == "agtmuxd does not answer", "the news of its end")
     wait_until(lambda: desk.amber() == 0, "another icon")
     assert home.ask is not None and home.answering_pid() is None, "whoever stopped it had a reason"
     home.run("up", "--headless")
@@ -217,7 +209,7 @@ def test_after_a_crash_the_next_tray_takes_its_place(home: Home, desk: Desk):
 def test_a_tray_that_is_told_to_end_takes_its_notifications_along(home: Home, desk: Desk):
     home.run("up", "--headless")
     tray = desk.start_tray()
-    wait_until(lambda: tip(desk) == "agtmux: No agent is running", "a menu without agents")
+    wait_until(lambda: tip(desk) == "No agent is running", "a menu without agents")
     demo(home)
     wait_until(lambda: len(desk.popups()) == 3, "three notifications on the screen")
     tray.send_signal(signal.SIGTERM)

@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
 """launchd as far as `launchctl` shows it, in the folder $LAUNCHD: `bootout` only begins what later calls find done.
 
-Each call is noted in `calls`. A job that is going is gone after so many calls as `slow` says.
+Each call is noted in `calls`. A job that is going is gone after so many calls as `slow` says. A program that exists is
+run for real, its pid is in `pid`, and it is brought back by `kickstart` alone.
 """
 
+import contextlib
 import os
 import plistlib
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -13,7 +17,7 @@ root = Path(os.environ["LAUNCHD"])
 word, *rest = sys.argv[1:]
 with (root / "calls").open("a") as calls:
     calls.write(" ".join(sys.argv[1:]) + "\n")
-loaded, going, slow = root / "loaded", root / "going", root / "slow"
+loaded, going, slow, pid = root / "loaded", root / "going", root / "slow", root / "pid"
 
 
 def end(status, text=""):
@@ -22,9 +26,31 @@ def end(status, text=""):
     sys.exit(status)
 
 
+def is_alive():
+    try:
+        stat = Path(f"/proc/{pid.read_text()}/stat").read_text()
+    except FileNotFoundError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def run():
+    """As launchd has read the file, and with nothing of who asks."""
+    job = plistlib.loads((root / "job").read_bytes())
+    if is_alive() or not Path(job["ProgramArguments"][0]).exists():
+        return
+    quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    environment = {"HOME": job["WorkingDirectory"], **job["EnvironmentVariables"]}
+    child = subprocess.Popen(
+        job["ProgramArguments"], env=environment, cwd=job["WorkingDirectory"], start_new_session=True, **quiet
+    )
+    pid.write_text(str(child.pid))
+    child.returncode = 0
+
+
 if going.exists():
     left = int(going.read_text()) - 1
-    if left > 0:
+    if left > 0 or is_alive():
         going.write_text(str(left))
     else:
         going.unlink()
@@ -42,13 +68,23 @@ match word:
         job = plistlib.loads(Path(rest[1]).read_bytes())
         assert Path(rest[1]).stat().st_mode & 0o022 == 0
         loaded.write_text(job["ProgramArguments"][0])
+        (root / "job").write_bytes(Path(rest[1]).read_bytes())
+        run()
     case "bootout":
         if not loaded.exists():
             end(3, "Boot-out failed: 3: No such process")
+        if is_alive():
+            os.kill(int(pid.read_text()), signal.SIGTERM)
         going.write_text(slow.read_text() if slow.exists() else "1")
         end(36, "Boot-out failed: 36: Operation now in progress")
     case "kickstart":
         if not loaded.exists():
             end(113, "Could not find service")
+        if "-k" in rest and is_alive():
+            with contextlib.suppress(ChildProcessError):
+                os.kill(int(pid.read_text()), signal.SIGKILL)
+            while is_alive():
+                pass
+        run()
     case _:
         end(64, "Unrecognized subcommand")

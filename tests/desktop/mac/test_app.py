@@ -6,6 +6,7 @@ import sys
 import threading
 
 import pytest
+from screen import status_item
 
 from support.home import event, home_in, wait_until
 
@@ -31,13 +32,6 @@ def find(menu, text):
         if item.hasSubmenu() and (found := find(item.submenu(), text)) is not None:
             return found
     return None
-
-
-def status_item():
-    from AppKit import NSStatusBar
-
-    (item,) = NSStatusBar.systemStatusBar()._values["items"]
-    return item
 
 
 def delivered():
@@ -109,6 +103,97 @@ def test_a_daemon_that_dies_is_shown_and_can_be_started_from_the_menu(world, hom
 
     run(world, script)
     wait_until(lambda: home.lock_holder() is None, "the end of the daemon")
+
+
+BEFORE = {".claude.json": '{"numStartups": 3}\n', ".codex/config.toml": 'model = "gpt-5"\n'}
+
+
+@pytest.fixture
+def agents(home):
+    """Two that are used here, with settings; a function that reads them."""
+    for name, text in BEFORE.items():
+        (home.folder / name).parent.mkdir(exist_ok=True)
+        (home.folder / name).write_text(text)
+    (home.folder / ".claude").mkdir()
+    home.start()
+    return lambda: {name: (home.folder / name).read_text() for name in BEFORE}
+
+
+@pytest.fixture
+def life(world):
+    """Has the app live once, in a world of its own; how many windows it opened."""
+    import rumps
+    import standin
+
+    from AgtmuxBar.mac.__main__ import run
+
+    def live(bundle, script, *answers):
+        rumps.rumps.NSApp._ns_to_py_and_callback.clear()
+
+        def whole():
+            script(made.loop.until)
+            choose("Quit agtmux")
+            made.loop.until(lambda: made.loop.is_stopped, LATE)
+
+        with standin.new_world() as made:
+            made.alert_answers += answers
+            made.script = whole
+            run(bundle)
+        return len(made.alerts)
+
+    return live
+
+
+def test_nothing_is_written_before_the_first_window_is_answered_and_a_no_is_kept(life, agents):
+    def untick(alert):
+        assert agents() == BEFORE
+        boxes = {box.title(): box for box in alert.accessoryView()._values["views"]}
+        assert list(boxes) == [
+            "Let agents report to agtmux",
+            "Let claude see the other agents",
+            "Let codex see the other agents",
+        ]
+        assert "MCP server to ~/.claude.json" in alert.informativeText()
+        assert "the same in ~/.codex/config.toml" in alert.informativeText()
+        assert "~/.claude/settings.json" in alert.informativeText()
+        boxes["Let agents report to agtmux"].setState_(0)
+        boxes["Let codex see the other agents"].setState_(0)
+        return 1000
+
+    def is_shown_as_chosen():
+        claude, codex = (find(status_item().menu(), name) for name in ("claude", "codex"))
+        return claude is not None and (claude.state(), codex.state()) == (1, 0)
+
+    def script(until):
+        until(is_shown_as_chosen, LATE)
+        now = agents()
+        assert "agtmux" in now[".claude.json"]
+        assert now[".codex/config.toml"] == BEFORE[".codex/config.toml"]
+
+    assert life(None, script, untick) == 1
+    assert agents() == BEFORE
+    # Again: nobody is asked, and both answers hold.
+    assert life(None, script) == 0
+    assert agents() == BEFORE
+
+
+@pytest.mark.parametrize("place", ["not now", "AppTranslocation"])
+def test_who_said_not_now_or_runs_a_copy_that_will_be_gone_finds_nothing_changed(life, home, agents, place):
+    from AgtmuxBar.mac.bundle import Bundle
+
+    bundle = None if place == "not now" else Bundle(home.folder / place / "d" / "AgtmuxBar.app")
+    if bundle is not None:
+        # By the one in Applications, so that there is nothing left to ask.
+        (home.state / "bar-welcomed").touch()
+
+    def script(until):
+        until(lambda: find(status_item().menu(), "claude") is not None, LATE)
+        assert agents() == BEFORE
+        assert find(status_item().menu(), "claude").state() == 0
+
+    assert life(bundle, script, *([1001] if bundle is None else [])) == (1 if bundle is None else 0)
+    assert life(bundle, script) == 0
+    assert agents() == BEFORE
 
 
 def test_the_app_finds_tmux_where_finder_has_started_it(world, home, monkeypatch, capsys):

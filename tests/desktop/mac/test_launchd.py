@@ -90,6 +90,28 @@ def test_removal_waits_until_it_is_gone_and_leaves_no_file(launchd, root, tmp_pa
     launchd.remove()
 
 
+@pytest.mark.parametrize(
+    "theirs",
+    [
+        plistlib.dumps({"Label": "dev.agtmux.daemon", "ProgramArguments": ["/opt/homebrew/bin/agtmuxd"]}),
+        b"<broken",
+        b"",
+    ],
+)
+def test_a_file_that_the_user_wrote_is_run_and_left(launchd, root, tmp_path, theirs):
+    launchd.file.parent.mkdir(parents=True)
+    launchd.file.write_bytes(theirs)
+    if theirs.startswith(b"<?xml"):
+        launchd.start(PROGRAM, tmp_path / "log")
+        assert (root / "loaded").read_text() == "/opt/homebrew/bin/agtmuxd"
+    else:
+        with pytest.raises(AgtmuxError, match="bootstrap"):
+            launchd.start(PROGRAM, tmp_path / "log")
+    launchd.remove()
+    assert not (root / "loaded").exists()
+    assert launchd.file.read_bytes() == theirs
+
+
 def test_one_that_does_not_go_is_an_error_and_its_file_stays(launchd, root, tmp_path):
     launchd._limit = 0.2
     launchd.start(PROGRAM, tmp_path / "log")

@@ -6,6 +6,7 @@ import signal
 import threading
 
 import pytest
+from screen import status_item
 
 from AgtmuxBar.tree import Action, Item, Menu
 
@@ -25,13 +26,6 @@ def renderer(world):
 def run(world, renderer, script, **hooks):
     world.script = script
     renderer.run(**hooks)
-
-
-def status_item():
-    from AppKit import NSStatusBar
-
-    (item,) = NSStatusBar.systemStatusBar()._values["items"]
-    return item
 
 
 def test_the_first_menu_is_there_when_the_app_is(world, renderer):

@@ -109,25 +109,33 @@ def desktop(world, bundle, monkeypatch, tmp_path):
     return MacDesktop(bundle)
 
 
+BRIDGES = {"claude": "~/.claude.json", "codex": "/etc/codex.toml"}
+
+
 def test_each_offer_says_what_it_changes_and_only_what_is_ticked_is_done(world, bundle, desktop):
     from AgtmuxBar.mac import welcome
 
-    offers = welcome.offers(bundle, desktop)
-    assert [offer.choice.key for offer in offers] == ["hooks", "command", "login"]
+    settings = str(Path.home() / ".claude" / "settings.json")
+    offers = welcome.offers(bundle, desktop, [settings], BRIDGES)
+    assert [offer.choice.key for offer in offers] == ["hooks", "bridge claude", "bridge codex", "command", "login"]
 
     def untick_the_hooks(alert):
-        hooks, command, login = alert.accessoryView()._values["views"]
-        assert (hooks.state(), command.state(), login.state()) == (1, 1, 0)
-        assert "settings of every agent" in alert.informativeText()
+        boxes = alert.accessoryView()._values["views"]
+        assert [box.state() for box in boxes] == [1, 1, 1, 1, 0]
+        assert "for each event to ~/.claude/settings.json, and nothing else" in alert.informativeText()
+        assert "MCP server to ~/.claude.json while agtmux is open" in alert.informativeText()
+        assert "the same in /etc/codex.toml" in alert.informativeText()
         assert "makes the link" in alert.informativeText()
+        assert "LaunchAgents/dev.agtmux.daemon.plist" in alert.informativeText()
         assert [button.title() for button in alert.buttons()] == ["Set Up", "Not Now"]
-        hooks.setState_(0)
+        boxes[0].setState_(0)
+        boxes[2].setState_(0)
         return 1000
 
     assert welcome.is_due()
     world.alert_answers.append(untick_the_hooks)
-    accepted = welcome.ask(offers)
-    assert [offer.choice.key for offer in accepted] == ["command"]
+    accepted = welcome.ask(offers, bundle)
+    assert [offer.choice.key for offer in accepted] == ["bridge claude", "command"]
     assert not welcome.is_due()
 
 
@@ -135,18 +143,19 @@ def test_not_now_does_nothing_and_is_not_asked_again(world, bundle, desktop):
     from AgtmuxBar.mac import welcome
 
     world.alert_answers.append(1001)
-    assert welcome.ask(welcome.offers(bundle, desktop)) == []
+    assert welcome.ask(welcome.offers(bundle, desktop, [], BRIDGES)) == []
     assert not welcome.is_due()
 
 
 def test_a_translocated_copy_offers_nothing_and_asks_again_from_applications(world, desktop):
     from AgtmuxBar.mac import welcome
 
-    assert welcome.ask(welcome.offers(TRANSLOCATED, desktop)) == []
+    assert not welcome.may_install(TRANSLOCATED)
+    assert welcome.ask(welcome.offers(TRANSLOCATED, desktop, [], BRIDGES)) == []
     assert welcome.is_due()
 
 
-def test_one_that_fails_does_not_keep_the_next_from_being_done():
+def test_one_that_fails_does_not_keep_the_next_from_being_done(world):
     from AgtmuxBar.mac import dialogs, welcome
 
     done = []
@@ -157,9 +166,10 @@ def test_one_that_fails_does_not_keep_the_next_from_being_done():
     offers = [
         welcome.Offer(dialogs.Choice("a", "A", ""), fail),
         welcome.Offer(dialogs.Choice("b", "B", ""), lambda: done.append("b")),
+        welcome.Offer(dialogs.Choice("c", "C", ""), fail, decline=lambda: done.append("no c")),
     ]
-    assert welcome.carry_out(offers) == ["A: read-only"]
-    assert done == ["b"]
+    assert welcome.carry_out(offers, offers[:2]) == ["A: read-only"]
+    assert done == ["b", "no c"]
 
 
 def test_outside_a_bundle_the_menu_is_silent_about_what_only_a_bundle_can(world):

@@ -1,4 +1,4 @@
-"""Random menus that follow one another as real ones do: most stays, some changes, moves, comes or goes."""
+"""Random menus, also such as no snapshot makes. From one to the next most stays, some changes, moves, comes or goes."""
 
 from __future__ import annotations
 
