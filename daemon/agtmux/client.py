@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import _socket
 import json
-import os
-import sys
-import time
 
 from agtmux import paths
 from agtmux.domain.errors import AgtmuxError, ErrorCode
@@ -22,20 +19,8 @@ if TYPE_CHECKING:
     from typing import Any, Final
 
 TIME_LIMIT: Final = 10.0
-_START_LIMIT: Final = 15.0
 _REPLACE_IT: Final = "if it stays so, end it with `agtmux down`, and the next command starts another"
 _LONGEST_LINE: Final = 65_536
-# How long another daemon may take to answer before it is tried again.
-_TURN: Final = 1.0
-# What a py2app stub leaves in the environment; a daemon, and the tmux it asks, must not inherit it.
-_BUNDLE_VARIABLES: Final = (
-    "PYTHONHOME",
-    "PYTHONPATH",
-    "RESOURCEPATH",
-    "EXECUTABLEPATH",
-    "ARGVZERO",
-    "__PYVENV_LAUNCHER__",
-)
 
 
 class Client:
@@ -210,88 +195,10 @@ def _quoted(text: str) -> str:
 
 def start_daemon(socket_path: str) -> None:
     """Start agtmuxd in the background and wait until it answers."""
-    # Python prints to standard output what is meant for a standard error that is closed.
-    if sys.stderr is not None:
-        print("agtmux: starting agtmuxd", file=sys.stderr)
+    from agtmux import starting
+
     client = Client(socket_path, start=False)
-    deadline = time.monotonic() + _START_LIMIT
-    while (complaint := _started(client, deadline)) is not None:
-        # Another one won the race to start. Should it fail, it is this one's turn to find out why.
-        if ErrorCode.ALREADY_RUNNING not in complaint or time.monotonic() > deadline:
-            raise AgtmuxError(
-                ErrorCode.DAEMON_UNAVAILABLE,
-                f"agtmuxd could not be started: {complaint.splitlines()[-1] if complaint else 'it said nothing'}",
-            )
-        if _wait_for(client, min(deadline, time.monotonic() + _TURN)):
-            return
-
-
-def _started(client: Client, deadline: float) -> str | None:
-    try:
-        return _start_once(client, deadline)
-    except OSError as error:
-        raise AgtmuxError(ErrorCode.CONFIG, f"agtmuxd cannot be started: {error}") from None
-
-
-def _start_once(client: Client, deadline: float) -> str | None:
-    """None as soon as a daemon answers, or the last words of the one that was started."""
-    import subprocess
-
-    # From before the log is open. A pipe would be closed under it as soon as this command ends, and a file that
-    # others share, who start it at the same moment, would mix up who said what.
-    said = os.path.join(paths.state_directory(), "logs", "agtmuxd.stderr")
-    said_to_us = f"{said}.{os.getpid()}"
-    paths.private_directory(paths.state_directory())
-    paths.private_directory(os.path.dirname(said))
-    environment = {key: value for key, value in os.environ.items() if key not in _BUNDLE_VARIABLES}
-    # It runs in another folder, where a relative path would lead elsewhere.
-    environment |= {
-        "AGTMUX_STATE_DIR": paths.state_directory(),
-        "AGTMUX_CONFIG_DIR": paths.config_directory(),
-        "AGTMUX_SOCKET": paths.socket_path(),
-    }
-    with open(said_to_us, "w+b", opener=_privately) as stderr:
-        try:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "agtmux.daemon"],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=stderr,
-                cwd="/",
-                env=environment,
-                start_new_session=True,
-            )
-            while (answering := _answering_pid(client)) is None:
-                if process.poll() is not None:
-                    stderr.seek(0)
-                    return stderr.read().decode("utf-8", "replace").strip()
-                if time.monotonic() > deadline:
-                    raise AgtmuxError(
-                        ErrorCode.DAEMON_UNAVAILABLE,
-                        f"agtmuxd (process {process.pid}) does not answer after {_START_LIMIT:.0f} seconds; "
-                        f"see {os.path.join(paths.state_directory(), 'logs', 'agtmuxd.log')}",
-                    )
-                time.sleep(0.02)
-            if answering == process.pid:
-                os.replace(said_to_us, said)
-        finally:
-            if os.path.exists(said_to_us):
-                os.unlink(said_to_us)
-    # It lives on by itself; this process does not wait for it.
-    process.returncode = 0
-    return None
-
-
-def _privately(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
-
-
-def _wait_for(client: Client, deadline: float) -> bool:
-    while time.monotonic() < deadline:
-        if _answering_pid(client) is not None:
-            return True
-        time.sleep(0.02)
-    return False
+    starting.start(lambda: _answering_pid(client))
 
 
 def _answering_pid(client: Client) -> int | None:

@@ -14,13 +14,23 @@ from msgspec import inspect
 from agtmux.domain.durations import format_duration, parse_duration
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.health import HealthPolicy
-from agtmux.domain.limits import Limits
+from agtmux.domain.limits import LaunchLimits, Limits, MailLimits
 from agtmux.domain.states import State
 from agtmux.engine.transitions import Policy
 
 Duration = Annotated[str, msgspec.Meta(max_length=32)]
+# Two patterns of names.
+Pair = Annotated[str, msgspec.Meta(pattern=r"\A[^\s>]{1,80} -> [^\s>]{1,80}\Z")]
+# From the root, below the home, or beside a repository. The others are durations.
+Folder = Annotated[str, msgspec.Meta(max_length=1_024, pattern=r"\A(?:/|~/|\{repository\})[^\x00-\x1f]*\Z")]
+# From the root or below the home; empty is none.
+File = Annotated[str, msgspec.Meta(max_length=1_024, pattern=r"\A(?:(?:/|~/)[^\x00-\x1f]*)?\Z")]
+Host = Annotated[str, msgspec.Meta(max_length=253, pattern=r"\A[A-Za-z0-9:](?:[A-Za-z0-9.:-]*[A-Za-z0-9])?\Z")]
+Count = Annotated[int, msgspec.Meta(ge=1, le=1_000)]
 _DEFAULT = Policy()
+_MAIL = MailLimits()
 _LIMITS = Limits()
+_LAUNCHES = LaunchLimits()
 
 
 class StatesConfig(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -55,6 +65,7 @@ class TargetsConfig(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 class RetentionConfig(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     payload: Duration = "7d"
     metadata: Duration = "14d"
+    conversations: Duration = "30d"
 
 
 class LogConfig(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -68,6 +79,51 @@ class McpConfig(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     register: bool = True
 
 
+class MessagesConfig(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """What agents may say to each other."""
+
+    # How long a message waits for its receiver, if its sender does not say.
+    ttl: Duration = "1h"
+    # Messages a minute, from one to another and from one to all.
+    per_pair: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = _MAIL.per_pair
+    per_sender: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = _MAIL.per_sender
+    # How many may wait for one agent.
+    waiting: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = _MAIL.waiting
+    # Who must not write to whom, by name: "writer -> reviewer".
+    deny: tuple[Pair, ...] = ()
+
+
+class LaunchConfig(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """How many agents may be launched, and where their work trees lie."""
+
+    most_agents: Count = _LAUNCHES.most_agents
+    most_per_agent: Count = _LAUNCHES.most_per_agent
+    per_minute: Count = _LAUNCHES.per_minute
+    per_minute_overall: Count = _LAUNCHES.per_minute_overall
+    # How long one may take until it is up.
+    start_timeout: Duration = "30s"
+    # A folder for each repository, or for all; `{repository}` is the repository's own path.
+    worktrees: Folder = "{repository}.worktrees"
+
+
+class ConversationsConfig(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    # What they are taken from: the files that agents write, what panes show where there is none, or nothing at all.
+    sources: Literal["all", "transcripts", "screens", "none"] = "all"
+
+
+class BoardConfig(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The web page."""
+
+    # Whether it is there as soon as the daemon is.
+    open: bool = False
+    port: Annotated[int, msgspec.Meta(ge=0, le=65_535)] = 4127
+    bind: Host = "127.0.0.1"
+    # What else this machine is called, where it is reached from others.
+    hosts: tuple[Host, ...] = ()
+    # Where the token is kept instead of in the keyring.
+    token_file: File = ""
+
+
 class Config(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     states: StatesConfig = StatesConfig()
     health: HealthConfig = HealthConfig()
@@ -75,6 +131,10 @@ class Config(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     retention: RetentionConfig = RetentionConfig()
     log: LogConfig = LogConfig()
     mcp: McpConfig = McpConfig()
+    messages: MessagesConfig = MessagesConfig()
+    launch: LaunchConfig = LaunchConfig()
+    conversations: ConversationsConfig = ConversationsConfig()
+    board: BoardConfig = BoardConfig()
 
     def policy(self) -> Policy:
         told = {
@@ -95,6 +155,17 @@ class Config(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
             failures_to_down=self.health.failures_to_down,
             within=parse_duration(self.health.within),
             successes_to_ok=self.health.successes_to_ok,
+        )
+
+    def mail_limits(self) -> MailLimits:
+        return MailLimits(self.messages.per_pair, self.messages.per_sender, self.messages.waiting)
+
+    def launch_limits(self) -> LaunchLimits:
+        return LaunchLimits(
+            most_agents=self.launch.most_agents,
+            most_per_agent=self.launch.most_per_agent,
+            per_minute=self.launch.per_minute,
+            per_minute_overall=self.launch.per_minute_overall,
         )
 
     def limits(self) -> Limits:
@@ -151,15 +222,30 @@ def _is_allowed(value: Any, kind: Any) -> bool:
     try:
         read = msgspec.convert(value, kind)
         for each in read if isinstance(read, tuple) else [read]:
-            # A text is a duration, unless all that it may be are named.
-            if isinstance(each, str) and not isinstance(inspect.type_info(kind), inspect.LiteralType):
+            # A text is a duration, unless it is said otherwise what it may be.
+            if isinstance(each, str) and _is_duration(kind):
                 parse_duration(each)
     except (msgspec.ValidationError, AgtmuxError):
         return False
     return True
 
 
+def _is_duration(kind: Any) -> bool:
+    match inspect.type_info(kind):
+        case inspect.StrType(pattern=None) | inspect.VarTupleType(item_type=inspect.StrType(pattern=None)):
+            return True
+    return False
+
+
 def _allowed(kind: Any) -> str:
+    if kind is Folder:
+        return 'a path that begins with "/", "~/" or "{repository}"'
+    if kind is File:
+        return 'a path that begins with "/" or "~/"'
+    if kind is Host:
+        return 'an address, such as "127.0.0.1"'
+    if kind == tuple[Host, ...]:
+        return 'a list of names, such as ["laptop.local"]'
     match inspect.type_info(kind):
         case inspect.LiteralType():
             return "one of " + ", ".join(f'"{value}"' for value in get_args(kind))
@@ -169,6 +255,8 @@ def _allowed(kind: Any) -> str:
             return f"a number from {least} to {most}"
         case inspect.BoolType():
             return "true or false"
+        case inspect.VarTupleType(item_type=inspect.StrType(pattern=pattern)) if pattern is not None:
+            return 'a list of pairs of names, such as ["writer -> reviewer"]'
         case inspect.VarTupleType():
             return 'a list of durations, such as ["250ms", "1s"]'
     return 'a duration, a number with its unit in quotes, such as "500ms", "2s", "1h30m" or "7d"'

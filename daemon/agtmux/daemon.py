@@ -117,8 +117,10 @@ async def _serve(state_directory: Path) -> None:
         service = await Service.open(state_directory, config, Clock())
         if service.database.notice:
             print(f"agtmux: {service.database.notice}", file=sys.stderr)
-        server = HttpServer(build_app(service), listener, lambda error: service.refusals.update([error.code]))
+        app = build_app(service)
+        server = HttpServer(app, listener, lambda error: service.refusals.update([error.code]))
         server.start()
+        await app.board.start()
         # What start-up made stays for good: the collector need not look at it again.
         gc.freeze()
         _log.info("agtmuxd %s listens on %s", __version__, socket_path)
@@ -126,6 +128,7 @@ async def _serve(state_directory: Path) -> None:
         _log.info("agtmuxd stops")
         _remove_socket(socket_path, bound)
         service.end_waits()
+        await app.board.close()
         await server.stop()
         await service.close()
     finally:

@@ -41,6 +41,13 @@ def socket_path() -> str:
     return path
 
 
+def chat_directory() -> str:
+    """Where chat sessions listen."""
+    runtime_directory = os.environ.get("XDG_RUNTIME_DIR")
+    base = os.path.join(runtime_directory, "agtmux") if runtime_directory else state_directory()
+    return os.path.join(base, "chat")
+
+
 def hook_command() -> str | None:
     return beside("agtmux-hook")
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 from agtmux import __version__, paths
 from agtmux.actions.answers import answer
 from agtmux.actions.attach import attach
+from agtmux.actions.chats import routed
 from agtmux.actions.decisions import Decisions, Form
 from agtmux.actions.desk import Desk
 from agtmux.actions.history import History
@@ -24,23 +25,32 @@ from agtmux.actions.send import send
 from agtmux.actions.typing import Typist
 from agtmux.agents.registry import AGENTS_FOLDER, Registry
 from agtmux.bridge.registrar import Registrar
-from agtmux.bridge.tools import Desk as Tools
+from agtmux.bridge.sessions import FarSessions
+from agtmux.bridge.tools import Toolbox
+from agtmux.bridge.tools.agents import AgentDesk
+from agtmux.bridge.tools.launches import LaunchDesk
+from agtmux.bridge.tools.mail import MailDesk
 from agtmux.clock import Clock
 from agtmux.config import Config
-from agtmux.doctor.checks import examine
-from agtmux.doctor.facts import AgentBridge, AgentHooks, Daemon, Facts
-from agtmux.doctor.here import agent_versions, installed_versions, look_here, other_servers, read_bridges, read_hooks
-from agtmux.doctor.watched import agent_panes, running_versions, unknown_panes, watched_targets
+from agtmux.conversations.conversations import Conversations
 from agtmux.domain.durations import SECOND, parse_duration
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.events import Event
-from agtmux.domain.panes import HOST
-from agtmux.domain.runtimes import Runtime, TargetId
+from agtmux.domain.panes import CHAT
+from agtmux.domain.runtimes import Runtime
 from agtmux.domain.states import Reason
 from agtmux.domain.timestamps import Timestamp, format_timestamp
 from agtmux.engine.resolve import Signal
 from agtmux.hook import spool_reader
+from agtmux.messages.directory import Directory
+from agtmux.messages.gate import ACTION, Gate
+from agtmux.messages.mailbox import Mailbox
+from agtmux.messages.policy import Policy as MailPolicy
+from agtmux.messages.post import Post, Sender
+from agtmux.messages.postman import Postman
+from agtmux.messages.teams import Teams
 from agtmux.observe import views
+from agtmux.observe.chats import Chats, Turn
 from agtmux.observe.fleet import Fleet
 from agtmux.observe.hooking import Hooks
 from agtmux.observe.ingest import Ingest
@@ -49,10 +59,16 @@ from agtmux.observe.reconciler import Reconciler
 from agtmux.observe.streams import Hub
 from agtmux.observe.submissions import Receipt
 from agtmux.observe.supervisor import Supervisor
-from agtmux.observe.world import World
+from agtmux.observe.world import PaneKey, World
 from agtmux.store.adapters import AdapterRow, note_adapters
 from agtmux.store.database import DATABASE_FILE, Database
 from agtmux.store.retention import Retention, forget
+from agtmux.worktrees.launcher import Launcher
+from agtmux.worktrees.launches import Launches
+from agtmux.worktrees.order import THE_USER, By
+from agtmux.worktrees.stop import stop
+from agtmux.worktrees.stopper import Stopper
+from agtmux.worktrees.trees import Trees
 
 _log = logging.getLogger(__name__)
 
@@ -64,8 +80,9 @@ class Service:
     """A running agtmux, without its doors. Build it with `open`, end it with `close`."""
 
     def __init__(self, state_directory: Path, config: Config, clock: Clock, database: Database) -> None:
-        self._state_directory = state_directory
+        self.state_directory = self._state_directory = state_directory
         self._config = config
+        self.board_settings = config.board
         self.clock = clock
         self.database = database
         self.world = World()
@@ -73,6 +90,7 @@ class Service:
         policy = config.policy()
         self.ingest = Ingest(database, self.world, clock, policy)
         self.hub = Hub(self.world, clock)
+        self.chats = Chats(self.world, self.ingest, self.registry, clock)
         self.decisions = Decisions(self.world, clock, policy, self._form_of)
         self.ingest.on_change += [self.hub.publish, self.decisions.changed]
         self._reconciler = Reconciler(self.world, self.ingest, clock, policy)
@@ -94,21 +112,76 @@ class Service:
         self.ingest.on_pending.append(self.fleet.look_at)
         self.ingest.on_change.append(self.fleet.reported)
         self.hooks = Hooks(self.world, self.registry, self.fleet, self._supervisor, state_directory)
-        self.registrar = Registrar(self.registry, self.world.targets, state_directory, is_wanted=config.mcp.register)
-        self.tools = Tools(self.world, self.registry, self.fleet)
+        self.directory = Directory(self.world, database)
+        self.directory.on_change.append(self.hub.publish)
+        self.registrar = Registrar(
+            self.registry, self.world.targets, self.fleet, state_directory, is_wanted=config.mcp.register
+        )
         self.intake = Intake(self.registry, clock, self.fleet.local_target_at)
         self.ledger = Ledger(database)
         typist = Typist(self.fleet, self.registry)
         self.history = History(database)
+        self.trees = Trees(self.fleet, self.world, config.launch.worktrees)
+        self.conversations = Conversations(
+            database,
+            self.world,
+            self.registry,
+            self.fleet,
+            self.trees,
+            clock,
+            parse_duration(config.retention.conversations),
+            config.conversations.sources,
+        )
+        self.chats.on_said.append(self._keep_turn)
+        self.ingest.on_change.append(self.conversations.changed)
+        self.ingest.on_events.append(self.conversations.told)
+        self.fleet.on_grown.append(self.conversations.grown)
+        self.fleet.on_screens.append(self.conversations.showed)
         kinds = {
             "view-output": view_output(self.fleet),
             "attach": attach(self.fleet, self.world),
             "send": send(typist),
             "kill": kill(typist, self.fleet),
+            "stop": stop(typist, self.fleet, self.registry, self.trees),
             "approve": answer(self.decisions, self.world, typist, allow=True),
             "deny": answer(self.decisions, self.world, typist, allow=False),
         }
+        kinds = routed(self.chats, kinds)
+        mailbox = Mailbox(database)
+        gate = Gate(mailbox, self.world, self.registry, typist, self.chats)
+        kinds[ACTION] = gate.kind
         self.desk = Desk(self.world, self.ledger, clock, kinds)
+        self.postman = Postman(mailbox, gate, self.world, clock, self._supervisor)
+        self.ingest.on_change.append(self.postman.changed)
+        mail_policy = MailPolicy(config.mail_limits(), config.messages.deny)
+        ttl = parse_duration(config.messages.ttl)
+        self.post = Post(self.world, clock, self.directory, mailbox, self.postman, mail_policy, ttl)
+        self.launches = Launches(self.world, database, config.launch_limits())
+        self.launcher = Launcher(
+            self.fleet,
+            self.world,
+            self.registry,
+            self.directory,
+            self.trees,
+            self.launches,
+            self.ledger,
+            typist,
+            clock,
+            parse_duration(config.launch.start_timeout) / SECOND,
+        )
+        self.ingest.on_change.append(self.launcher.waiting.changed)
+        self.stopper = Stopper(self.world, self.fleet, self.desk, self.launches)
+        self.post.on_shutdown = self._shut_down
+        self.teams = Teams(self.world, clock, database, self.directory, self.post)
+        # Where roles of teams have settings of their own.
+        self.homes = state_directory / "teams"
+        self.tools = Toolbox(
+            AgentDesk(self.world, self.registry, self.fleet, self.directory),
+            MailDesk(self.world, self.post),
+            LaunchDesk(self.world, self.directory, self.trees, self.launcher, self.stopper),
+        )
+        is_registered = self.registrar.elsewhere.is_registered
+        self.fleet.on_bridge = FarSessions(self.world, self.registry, self.tools, is_registered).serve
         self._started_at = clock.now()
         self.spool: Counter[str] = Counter()
         # Events from no tmux server that is watched.
@@ -134,8 +207,11 @@ class Service:
         if self.database.notice:
             _log.warning(self.database.notice)
         await self.ingest.load()
+        await self.directory.load()
+        await self.launches.load(self.clock.now())
         self._started_at = self.clock.now()
         self.ingest.start()
+        await self.chats.start()
         if unfinished := await self.ledger.settle(self.clock.now()):
             _log.warning("%d actions were under way when the daemon ended; what came of them is not known", unfinished)
         # First who is there now: what hooks had to keep may be of somebody who is there no more.
@@ -148,9 +224,14 @@ class Service:
             await note_adapters(self.database, self._adapters(), self.clock.now())
         except AgtmuxError as error:
             _log.warning("what happened meanwhile has to wait: %s", error.message)
+        await self.post.load()
+        await self.teams.load()
+        await self.postman.start(self.desk)
+        await self.conversations.load()
         await self.registrar.start()
         self._supervisor.spawn(self._reconciler.run, "reconciler")
         self._supervisor.spawn(self._housekeeping, "housekeeping")
+        self._supervisor.spawn(self.teams.run, "teams")
 
     def _adapters(self) -> list[AdapterRow]:
         return [
@@ -162,10 +243,14 @@ class Service:
         """Requests that last as long as the daemon does come to their end: streams with `reset`, hooks with nothing."""
         self.hub.close()
         self.decisions.close()
+        self.conversations.end_waits()
+        self.post.end_waits()
 
     async def close(self) -> None:
         """Nothing new is taken in, what was taken is flushed."""
         self.end_waits()
+        await self.launcher.close()
+        await self.conversations.close()
         await self._supervisor.close()
         try:
             await self.registrar.close()
@@ -173,6 +258,24 @@ class Service:
         finally:
             # Its threads would keep the process alive for ever.
             await self.database.close()
+
+    async def _keep_turn(self, turn: Turn) -> None:
+        await self.conversations.add(
+            target_id=CHAT,
+            agent_type=turn.agent_type,
+            session_id=turn.session_id,
+            role=turn.role,
+            text=turn.content,
+            entry_id=turn.entry_id,
+            runtime_id=turn.runtime_id,
+            cwd=turn.cwd,
+            at=turn.at,
+        )
+
+    async def _shut_down(self, sender: Sender, key: PaneKey) -> None:
+        """A message that asks an agent to end is as good as stopping it, and as guarded."""
+        runtime_id = sender.party.runtime_id
+        await self.stopper.stop_agent(key, THE_USER if runtime_id is None else By(runtime_id, sender.party.name))
 
     async def take(self, events: list[Event]) -> list[Receipt]:
         """Events from outside, each with its receipt, in order and durable."""
@@ -191,52 +294,14 @@ class Service:
         return result
 
     async def doctor(self, target: str | None, callers_tmux: str, client_version: str) -> dict[str, Any]:
-        """What works here and what does not. Nothing waits for a target: what is known of it is told."""
-        only = None if target is None else TargetId(target)
-        if only is not None and only not in self.world.targets:
-            raise AgtmuxError(ErrorCode.TARGET_NOT_FOUND, f"no target is called {only[:64]!r}")
-        here, installed, others, hooks, bridges = await asyncio.gather(
-            asyncio.to_thread(look_here, self._state_directory),
-            asyncio.to_thread(installed_versions, self.registry),
-            asyncio.to_thread(other_servers, lambda path: self.fleet.local_target_at(path) is not None, callers_tmux),
-            self._hooks_found(),
-            self._bridges_found(),
-        )
-        panes = agent_panes(self.world, only)
-        facts = Facts(
-            here=here,
-            daemon=self._found(),
-            client_version=client_version,
-            target=target,
-            targets=watched_targets(self.world, self.fleet, only),
-            other_servers=others if only in (None, HOST) else (),
-            hooks=hooks,
-            bridges=bridges,
-            wants_bridge=self._config.mcp.register,
-            agents=agent_versions(running_versions(panes), installed if only in (None, HOST) else {}, self.registry),
-            unknown_panes=unknown_panes(panes),
-            agent_panes=Counter(item.identity.target for item in panes),
-        )
-        return examine(facts, format_timestamp(self.clock.now()))
+        """What works here and what does not."""
+        # Seldom asked for, and a tenth of what it takes to start.
+        from agtmux.doctor.examiner import Examiner
+        from agtmux.doctor.facts import Daemon
 
-    async def _hooks_found(self) -> tuple[AgentHooks, ...]:
-        if paths.hook_command() is None:
-            # That is a finding of its own.
-            return ()
-        try:
-            return read_hooks(await self.hooks.found_here())
-        except AgtmuxError as error:
-            return (AgentHooks(None, error=error.message),)
-
-    async def _bridges_found(self) -> tuple[AgentBridge, ...]:
-        try:
-            return read_bridges(await self.registrar.found_here())
-        except AgtmuxError as error:
-            return (AgentBridge(None, error=error.message),)
-
-    def _found(self) -> Daemon:
-        uptime = self.clock.now() - self._started_at
-        return Daemon(
+        now = self.clock.now()
+        uptime = now - self._started_at
+        daemon = Daemon(
             version=__version__,
             pid=os.getpid(),
             started_at=time.time() - uptime / SECOND,
@@ -250,6 +315,11 @@ class Service:
             spool=self.spool,
             homeless=self.homeless,
         )
+        wants_bridge = self._config.mcp.register
+        examiner = Examiner(
+            self.world, self.fleet, self.registry, self.hooks, self.registrar, self._state_directory, wants_bridge
+        )
+        return await examiner.examine(daemon, now, target, callers_tmux, client_version)
 
     def _form_of(self, runtime: Runtime, report: Signal) -> Form | None:
         agent_type, _, event = report.event_type.partition(".")
@@ -294,6 +364,7 @@ class Service:
         retention = Retention(
             payload=parse_duration(self._config.retention.payload),
             metadata=parse_duration(self._config.retention.metadata),
+            conversations=parse_duration(self._config.retention.conversations),
         )
         forgotten_at: Timestamp | None = None
         while True:

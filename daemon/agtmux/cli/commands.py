@@ -73,6 +73,15 @@ COMMANDS: Final[dict[str, Command]] = {
         "agtmux menu",
         _COMMON,
     ),
+    "board": Command(
+        "agtmux.cli.board",
+        "serve the web page and open it: who needs you, screens, answers",
+        "agtmux board",
+        (
+            *("--port", "--bind", "--no-open", "--stop", "--token-file", "--new-token", "--print-token"),
+            *_COMMON,
+        ),
+    ),
     "target": Command(
         "agtmux.cli.target",
         "add, look at, list or remove the tmux servers that are watched",
@@ -90,6 +99,22 @@ COMMANDS: Final[dict[str, Command]] = {
         "let agents see each other, through the bridge in their settings, and take that back",
         "agtmux mcp status",
         ("register", "unregister", "status", "serve", "--agent", "--target", "--socket", *_COMMON),
+    ),
+    "message": Command(
+        "agtmux.cli.message",
+        "write to agents as another agent would, and see what they write to each other",
+        'agtmux message send reviewer "main is red, please hold your merge"',
+        (
+            *("send", "broadcast", "list", "show", "reply", "read", "cancel"),
+            *("--stdin", "--type", "--priority", "--reply-to", "--task", "--ttl", "--now", "--wait", "--team"),
+            *("--with", "--to", "--status", "--since", "--limit", *_COMMON),
+        ),
+    ),
+    "team": Command(
+        "agtmux.cli.team",
+        "start several agents that work together, as a file describes them, and stop them",
+        "agtmux team up review.toml",
+        ("up", "down", "status", "--yes", *_COMMON),
     ),
     "explain": Command(
         "agtmux.cli.explain",
@@ -109,6 +134,21 @@ COMMANDS: Final[dict[str, Command]] = {
         "agtmux kill pane:host/work/@1/%3 --mode signal --signal TERM",
         ("--mode", "--signal", "--yes", *_GUARDS, *_COMMON),
     ),
+    "launch": Command(
+        "agtmux.cli.launch",
+        "start an agent in a pane of its own, in the git worktree of a branch if you like",
+        'agtmux launch NAME --branch feature/labels --prompt "print three labels"',
+        (
+            *("--branch", "--worktree", "--session", "--role", "--target", "--cwd", "--prompt", "--start-server"),
+            *_COMMON,
+        ),
+    ),
+    "stop": Command(
+        "agtmux.cli.stop",
+        "end an agent, as gently as it lets one",
+        "agtmux stop pane:host/work/@1/%3",
+        ("--yes", "--remove-worktree", *_GUARDS, *_COMMON),
+    ),
     "attach": Command(
         "agtmux.cli.attach",
         "jump to a pane, here or on another machine",
@@ -120,6 +160,15 @@ COMMANDS: Final[dict[str, Command]] = {
         "choose an agent from a list with a view of its screen, and jump to it",
         "agtmux pick --needs-action",
         (*_FILTERS, "--client", "--nested", "--new-window", "--print", "--no-start", "--help"),
+    ),
+    "chat": Command(
+        "agtmux.cli.chat",
+        "talk to an agent in this terminal, or behind a socket that other programs can use",
+        "agtmux chat --cwd ~/project",
+        (
+            *("--cwd", "--socket", "--resume", "--attach", "--model", "--permission-mode", "--program"),
+            *("--approval-timeout", "--verbose", "--help"),
+        ),
     ),
     "approve": Command(
         "agtmux.cli.approve",
@@ -141,9 +190,21 @@ COMMANDS: Final[dict[str, Command]] = {
     ),
     "log": Command(
         "agtmux.cli.log",
-        "say who did what to which agent, and what came of it",
-        "agtmux log actions --type approve --since 1d",
-        ("actions", "--action", "--ref", "--type", "--since", "--limit", *_COMMON),
+        "print what was said to an agent and by it; or who did what to which agent, and what came of it",
+        "agtmux log host/work/@1/%3 --follow",
+        (
+            *(
+                "actions",
+                "conversations",
+                "--search",
+                "--follow",
+                "--markdown",
+                "--conversation",
+                "--target",
+                "--limit",
+            ),
+            *("--action", "--ref", "--type", "--since", *_COMMON),
+        ),
     ),
     "classify": Command(
         "agtmux.cli.classify",

@@ -31,7 +31,21 @@ def start(client: Client) -> None:
     from agtmux.domain.durations import parse_duration
 
     stage.start(client, parse_duration(_LASTS))
-    print("agtmux: no agent is running, so here is a demo; `agtmux demo --stop` ends it", file=sys.stderr)
+    print(f"agtmux: no agent is running, so here is a demo; `{_as_typed()} demo --stop` ends it", file=sys.stderr)
+
+
+def _as_typed() -> str:
+    """How whoever has started this one gets to it again."""
+    import shutil
+
+    program = sys.argv[0]
+    return "agtmux" if shutil.which("agtmux") else program if program.endswith("agtmux") else "agtmux"
+
+
+def is_running() -> bool:
+    from agtmux.demo import stage
+
+    return stage.is_running()
 
 
 def _start(lasts: str, as_json: bool) -> int:
@@ -58,12 +72,18 @@ def _start(lasts: str, as_json: bool) -> int:
     if started.was_running:
         print("The demo is already running.")
     else:
-        print(f"Started {started.panes} scripted agents in a tmux server of their own; they end by themselves.")
-    width = len(attach)
-    print(f"  {'agtmux list panes':<{width}}  what they do")
-    print(f"  {'agtmux up':<{width}}  the same, live")
-    print(f"  {attach:<{width}}  look at them, answer them, type to them")
-    print(f"  {'agtmux demo --stop':<{width}}  end the demo")
+        print(
+            f"Started {started.panes} scripted agents in a tmux server of their own; they end by themselves after"
+            f" {lasts}.\nWhat they ask they answer themselves after a while, if nobody else does."
+        )
+    for command, about in (
+        ("agtmux list panes", "what they do"),
+        ("agtmux up", "the same, live"),
+        ("agtmux approve REF", "say yes to one that asks for approval; `agtmux deny REF` says no"),
+        (attach, "look at them, answer them, type to them"),
+        ("agtmux demo --stop", "end the demo"),
+    ):
+        print(f"  {command:<{len(attach)}}  {about}")
     return 0
 
 

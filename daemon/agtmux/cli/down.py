@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import os
 import signal
+import sys
 import time
 from argparse import ArgumentParser, Namespace
 
@@ -26,13 +27,44 @@ def run(options: Namespace) -> int:
     # First, as it would wait for the daemon to come back.
     app = None if options.headless else _stop("agtmux-bar")
     pid = _stop("agtmuxd")
+    is_withdrawn = pid is None and _withdraw()
     if options.json:
         print_json({"schema_version": 1, "stopped": pid, "stopped_app": app})
     else:
         print("agtmuxd was not running" if pid is None else f"agtmuxd (process {pid}) has stopped")
         if app is not None:
             print(f"the app in the menu bar or the tray (process {app}) has stopped")
+        if is_withdrawn:
+            print("what a daemon before it had left in agents' settings is taken out")
+        if _has_demo():
+            print("the demo still runs; `agtmux demo --stop` ends it")
     return 0
+
+
+def _withdraw() -> bool:
+    """A daemon that was killed has taken nothing back. Whether there was something, and it is gone now."""
+    if not os.path.exists(paths.state_directory()):
+        return False
+    from agtmux.withdrawal import withdraw
+
+    is_out = withdraw()
+    if is_out is False:
+        print(
+            "agtmux: the bridge may still be in agents' settings, as a daemon was killed; `agtmux mcp status` tells,"
+            " and `agtmux mcp unregister` takes it out",
+            file=sys.stderr,
+        )
+    return is_out is True
+
+
+def _has_demo() -> bool:
+    folder = os.path.join(os.environ.get("TMUX_TMPDIR") or "/tmp", f"tmux-{os.getuid()}")
+    with contextlib.suppress(OSError):
+        if any(name.startswith("agtmux-demo") for name in os.listdir(folder)):
+            from agtmux.cli.demo import is_running
+
+            return is_running()
+    return False
 
 
 def _stop(name: str) -> int | None:

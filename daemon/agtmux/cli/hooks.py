@@ -52,7 +52,7 @@ def run(options: Namespace) -> int:
         print_json(answer)
     else:
         lines = [line for item in items for line in _lines(item, target)]
-        print("\n".join(map(legible, lines)) or f"no agent is used {_where(target).strip() or 'here'}")
+        print("\n".join(map(legible, lines)) or _none(target))
     failed = [
         AgtmuxError(ErrorCode(item["error"]["code"]), item["error"]["message"]) for item in items if item["error"]
     ]
@@ -89,3 +89,8 @@ def _lines(item: dict[str, Any], target: str) -> list[str]:
         there = f" --target {target}" if target != "host" else ""
         lines.append(f"  → start it in a watched pane, then: agtmux hooks install --agent {item['agent']}{there}")
     return lines
+
+
+def _none(target: str) -> str:
+    where = _where(target).strip() or "here"
+    return f"no agent that agtmux knows has settings or a program {where}; name one with --agent"

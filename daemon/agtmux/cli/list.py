@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 def configure(parser: ArgumentParser) -> None:
-    parser.add_argument("what", choices=["panes", "windows", "sessions"], help="what to list")
+    kinds = ["panes", "windows", "sessions"]
+    parser.add_argument("what", nargs="?", choices=kinds, default="panes", help="what to list (panes)")
     add_filters(parser)
     # The summaries are always there: these two say so in the words of those who expect to ask for them.
     parser.add_argument("--with-agent-status", action="store_true", help="windows: always shown")

@@ -1,13 +1,13 @@
-"""`agtmux log actions`: who did what to which agent, what came of it, and what the agent did then."""
+"""`agtmux log`: what was said to an agent and by it; with `actions`, who did what to which, and what came of it."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from calendar import timegm
-from time import localtime, strftime
 
+from agtmux.cli import said
 from agtmux.cli.options import add_common, client, print_json
 from agtmux.cli.refs import full_ref
+from agtmux.cli.times import local_time
 from agtmux.client import with_query
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.legible import legible
@@ -20,25 +20,50 @@ if TYPE_CHECKING:
 # Of an id, in a table: enough to find it by.
 _SHORT: Final = 12
 _HEADS: Final = ("AT", "ACTION", "RESULT", "BY", "AGENT", "PANE", "ID", "WHAT")
-# Of `2026-11-16T18:32:48.173331Z`.
-_PARTS: Final = ((0, 4), (5, 7), (8, 10), (11, 13), (14, 16), (17, 19))
 _PANE: Final = _HEADS.index("PANE")
 
 
+_ACTIONS: Final = "actions"
+
+
+class _Words(tuple[str, ...]):
+    """Words that have a meaning of their own; whatever else is given names an agent or a folder."""
+
+    __slots__ = ()
+
+    def __contains__(self, _: object) -> bool:
+        return True
+
+
 def configure(parser: ArgumentParser) -> None:
-    parser.description = "Every action that was asked for, the latest first, refused ones included."
-    parser.add_argument("what", choices=["actions"], help="what to show")
-    parser.add_argument(
-        "--action", metavar="ID", help="only this one, and what the agent reported then; an ID as shown"
+    parser.description = (
+        "What was said to an agent and by it, the oldest first. With `conversations` a list of what there is, and with"
+        " `actions` every action that was asked for, the latest first, refused ones included."
     )
-    parser.add_argument("--ref", help="only on this pane, wherever it was then, or on this runtime")
-    parser.add_argument("--type", metavar="ACTION", help="only of this type, as approve or view-output")
-    parser.add_argument("--since", metavar="D", help="only of the last, as 30m or 2d")
-    parser.add_argument("--limit", type=int, metavar="N", help="how many (50)")
+    parser.add_argument(
+        "what",
+        nargs="?",
+        default="",
+        metavar="WHAT",
+        choices=_Words((_ACTIONS, said.CONVERSATIONS)),
+        help="an agent's pane, ref or name; a folder, for the work tree it is in; `conversations`; or `actions`",
+    )
+    said.configure(parser)
+    only = parser.add_argument_group("actions", "which actions")
+    only.add_argument("--action", metavar="ID", help="only this one, and what the agent reported then; an ID as shown")
+    only.add_argument("--ref", help="only on this pane, wherever it was then, or on this runtime")
+    only.add_argument("--type", metavar="ACTION", help="only of this type, as approve or view-output")
+    only.add_argument("--since", metavar="D", help="only of the last, as 30m or 2d")
     add_common(parser)
 
 
 def run(options: Namespace) -> int:
+    if options.what != _ACTIONS:
+        if strange := [name for name in ("action", "ref", "type", "since") if getattr(options, name) is not None]:
+            raise AgtmuxError(ErrorCode.USAGE, f"--{strange[0]} is about actions: agtmux log actions --{strange[0]} …")
+        return said.run(options)
+    if any((options.search, options.follow, options.markdown, options.conversation)):
+        raise AgtmuxError(ErrorCode.USAGE, "--search, --follow, --markdown and --conversation are about what was said")
     daemon = client(options)
     if options.action is not None and any((options.ref, options.type, options.since, options.limit)):
         raise AgtmuxError(ErrorCode.USAGE, "--action is one action already; leave the other choices out")
@@ -66,7 +91,7 @@ def run(options: Namespace) -> int:
 
 def _row(item: dict[str, Any]) -> tuple[str, ...]:
     return (
-        _local(item["requested_at"]),
+        local_time(item["requested_at"]),
         item["action_type"],
         item["result_code"],
         item["about"].get("actor") or "-",
@@ -85,12 +110,6 @@ def _what(about: dict[str, Any]) -> str:
         return f"{about['characters']} characters{', Enter' if about.get('enter') else ''}"
     told = (about[name] for name in ("key", "signal", "client", "way") if about.get(name))
     return str(next(told, ""))
-
-
-def _local(moment: str) -> str:
-    """When it was, by the clock on the wall."""
-    year, month, day, hour, minute, second = (int(moment[at:end]) for at, end in _PARTS)
-    return strftime("%Y-%m-%d %H:%M:%S", localtime(timegm((year, month, day, hour, minute, second))))
 
 
 def _lines(item: dict[str, Any]) -> list[str]:

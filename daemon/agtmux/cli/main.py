@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import sys
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, HelpFormatter, Namespace, RawDescriptionHelpFormatter
 from importlib import import_module
 from io import TextIOWrapper
 
@@ -20,15 +21,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any, Final, NoReturn
 
+_EXAMPLE: Final = "example:"
 _USAGE: Final = "usage: agtmux [--version] [--help] COMMAND …"
 
 
 def main(arguments: list[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     as_json = "--json" in words
-    # A terminal that knows no ▶ gets a question mark instead of a traceback.
+    # A terminal that knows no ▶ gets another sign instead of a traceback.
     if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")
+        codecs.register_error("agtmux", _unknown_sign)
+        sys.stdout.reconfigure(errors="agtmux")
     try:
         status = _flushed(_ended(words))
     except AgtmuxError as error:
@@ -40,6 +43,12 @@ def main(arguments: list[str] | None = None) -> int:
         _discard_output()
         status = 0
     return status
+
+
+def _unknown_sign(error: UnicodeError) -> tuple[str, int]:
+    """Not a question mark: that is the sign of an agent that asks something."""
+    assert isinstance(error, UnicodeEncodeError)
+    return "#" * (error.end - error.start), error.end
 
 
 def agtmuxd() -> int:
@@ -89,7 +98,7 @@ def _run(words: list[str]) -> int:
     parser = _Parser(
         prog=f"agtmux {words[0]}",
         description=command.summary,
-        epilog=f"example:\n  {command.example}",
+        epilog=f"{_EXAMPLE}\n  {command.example}",
         formatter_class=_formatter,
     )
     module.configure(parser)
@@ -104,7 +113,16 @@ def _formatter(prog: str) -> RawDescriptionHelpFormatter:
         width = os.get_terminal_size(1).columns
     except OSError:
         width = 80
-    return RawDescriptionHelpFormatter(prog, width=max(40, width - 2))
+    return _Formatter(prog, width=max(40, width - 2))
+
+
+class _Formatter(RawDescriptionHelpFormatter):
+    """Lines stay lines, and are wrapped where they are too long; an example is copied and stays as it is."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        if text.startswith(_EXAMPLE):
+            return super()._fill_text(text, width, indent)
+        return "\n".join(HelpFormatter._fill_text(self, line, width, indent) for line in text.split("\n"))
 
 
 class _Parser(ArgumentParser):
@@ -119,6 +137,9 @@ class _Parser(ArgumentParser):
         if unknown != message:
             word = unknown.split()[0]
             message = f"there is no {word} here{_guess(word.partition('=')[0], _options_of(self))}"
+        elif (missing := message.removeprefix("the following arguments are required: ")) != message:
+            known = next((action.choices for action in self._actions if action.dest == missing and action.choices), ())
+            message = f"say which: {', '.join(map(str, known))}" if known else f"{missing} is missing"
         elif message.endswith("expected one argument"):
             option = message.removeprefix("argument ").partition(":")[0]
             message = f"{option} needs a value; one that begins with a dash is written {option}=-…"
@@ -171,7 +192,7 @@ def _guess(word: str, known: Iterable[str]) -> str:
     from difflib import get_close_matches
 
     close = get_close_matches(word, list(known), 1)
-    return f", did you mean {close[0]}?" if close else ""
+    return f" (did you mean {close[0]}?)" if close else ""
 
 
 if __name__ == "__main__":

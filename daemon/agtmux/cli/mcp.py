@@ -31,11 +31,13 @@ def configure(parser: ArgumentParser) -> None:
     parser.description = (
         "Names agtmux's MCP server in an agent's own settings: one entry, nothing else in the file is touched, and"
         " unregister leaves it as it was. `agtmux up` registers and `agtmux down` unregisters, unless config.toml"
-        " says `register = false` in [mcp]. Without --agent, for every agent that is used here."
+        " says `register = false` in [mcp]. On the machine of an SSH target it stays until you unregister it or remove"
+        " the target. Without --agent, for every agent that is used there; one of this machine that is unregistered by"
+        " name is left out until it is registered by name."
     )
     actions = parser.add_subparsers(dest="action", required=True, metavar="register|unregister|status|serve")
     for name, summary in (
-        ("register", "add the entry, until the daemon ends"),
+        ("register", "add the entry, on this machine until the daemon ends"),
         ("unregister", "take it out again"),
         ("status", "say what is there"),
     ):
@@ -58,8 +60,9 @@ def run(options: Namespace) -> int:
     if options.json:
         print_json(answer)
     else:
-        lines = [line for item in items for line in _lines(item)]
-        print("\n".join(map(legible, lines)) or "no agent is used here")
+        lines = [line for item in items for line in _lines(item, options.target)]
+        nobody = "no agent that agtmux knows has settings or a program there; name one with --agent"
+        print("\n".join(map(legible, lines)) or nobody)
     failed = [
         AgtmuxError(ErrorCode(item["error"]["code"]), item["error"]["message"]) for item in items if item["error"]
     ]
@@ -78,7 +81,10 @@ def register_at_start(asking: Client) -> None:
         return
     new = [item["agent"] for item in items if not item["error"] and item["changed"]]
     if new:
-        _say(f"{', '.join(new)} may use the bridge from the next start on, until `agtmux down`")
+        _say(
+            f"{', '.join(new)} may use the bridge to other agents from the next start on: it is in their settings until"
+            " `agtmux down` (docs/messaging.md; register = false in [mcp] forbids it)"
+        )
     for item in items:
         for complaint in [item["error"]["message"]] if item["error"] else item["warnings"]:
             _say(f"{item['agent']}: {complaint}")
@@ -94,11 +100,12 @@ def _search_path() -> str:
     return os.environb.get(b"PATH", b"").decode("utf-8", "replace")
 
 
-def _lines(item: dict[str, Any]) -> list[str]:
+def _lines(item: dict[str, Any], target: str) -> list[str]:
+    who = item["agent"] if target == "host" else f"{item['agent']} on {target}"
     if item["error"]:
-        return [f"{item['agent']}: not done"]
+        return [f"{who}: not done"]
     now = " now" if item["changed"] else ""
     return [
-        f"{item['agent']}: {_SAID[item['entry']]}{now} ({item['path']})",
+        f"{who}: {_SAID[item['entry']]}{now} ({item['path']})",
         *(f"  {warning}" for warning in item["warnings"]),
     ]

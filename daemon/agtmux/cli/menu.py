@@ -16,6 +16,7 @@ def configure(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     from datetime import datetime
 
+    from AgtmuxBar import bridge
     from AgtmuxBar.model import build
     from AgtmuxBar.settings import Surroundings, read_settings
     from AgtmuxBar.snapshot import asked_for
@@ -23,7 +24,7 @@ def run(options: Namespace) -> int:
 
     snapshot, generated_at = asked_for(client(options))
     now = max(time.time(), datetime.fromisoformat(generated_at).timestamp())
-    menu = build(snapshot, read_settings(), Surroundings(), now)
+    menu = build(snapshot, read_settings(), Surroundings(bridges=bridge.state()), now)
     if options.json:
         print_json(as_json(menu))
     else:

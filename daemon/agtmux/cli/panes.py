@@ -6,6 +6,7 @@ from datetime import datetime
 
 from agtmux.cli.table import cut, draw
 from agtmux.domain.durations import format_age
+from agtmux.domain.names import shown_name
 
 # `typing` costs every command four milliseconds and is needed by nobody at run time.
 TYPE_CHECKING = False
@@ -97,7 +98,7 @@ def pane_row(item: dict[str, Any], now: datetime) -> tuple[str, ...]:
     return (
         SIGNS.get(item["state"], ("?", ""))[0],
         state,
-        item["agent_type"],
+        shown_name(item["agent_type"], item.get("name")),
         format_age(int(age.total_seconds() * 1_000_000)),
         place_of(identity),
         attention["summary"] if attention else item["title"],

@@ -1,4 +1,5 @@
-"""Refs as people type them: the way the table shows a pane, or its number alone. The daemon takes whole ones only."""
+"""Refs as people type them: as the table shows a pane, its number alone, or its agent's name. The daemon takes whole
+ones only."""
 
 from __future__ import annotations
 
@@ -8,11 +9,16 @@ from agtmux.domain.errors import AgtmuxError, ErrorCode
 
 def full_ref(daemon: Client, text: str) -> str:
     """The ref that is meant. What is none is left for the daemon to refuse."""
-    if text.startswith(("pane:", "runtime:")) or "%" not in text:
+    if text.startswith(("pane:", "runtime:")):
         return text
-    shown: dict[str, dict[str, str]] = {
-        item["ref"]: item["identity"] for item in daemon.get("/v1/panes?all=1")["items"]
-    }
+    items = daemon.get("/v1/panes?all=1")["items"]
+    if "%" not in text:
+        # A name, without its target where only one has it.
+        named = [item for item in items if item.get("name") == text] or [
+            item for item in items if (item.get("name") or "").partition("@")[0] == text
+        ]
+        return str(named[0]["ref"]) if len(named) == 1 else text
+    shown: dict[str, dict[str, str]] = {item["ref"]: item["identity"] for item in items}
     meant = [ref for ref, identity in shown.items() if text in (ref.removeprefix("pane:"), _as_shown(identity))]
     target, _, pane_id = text.rpartition("/")
     if "/" not in target:

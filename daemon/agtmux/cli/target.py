@@ -100,7 +100,7 @@ def _list(options: Namespace) -> int:
 
 
 def _remove(options: Namespace) -> int:
-    name, daemon = options.name, client(options)
+    name, daemon = options.name, client(options, _CONNECT_LIMIT)
     _known(daemon, name)
     if not options.yes and not confirmed(f"Stop watching {name} and forget its panes?"):
         raise AgtmuxError(ErrorCode.USAGE, f"{name} was not removed; say yes, or give --yes")
@@ -109,6 +109,8 @@ def _remove(options: Namespace) -> int:
         print_json(answer)
     else:
         print(f"{name} is no longer watched")
+        for warning in answer["warnings"]:
+            print(legible(f"agtmux: {warning}"), file=sys.stderr)
     return 0
 
 

@@ -16,7 +16,8 @@ _DEMO_LIMIT = 10.0
 
 
 def configure(parser: ArgumentParser) -> None:
-    parser.add_argument("--headless", action="store_true", help="start only the daemon and show nothing")
+    headless = "start the daemon, tell agents of the bridge, and show nothing"
+    parser.add_argument("--headless", action="store_true", help=headless)
     parser.add_argument("--demo-if-empty", action="store_true", help="start the demo when there is no agent to show")
 
 

@@ -76,13 +76,27 @@ def _busy(look: Look, width: int) -> _Below:
 
 def _dialog(look: Look, width: int) -> _Below:
     step, manner = look.step, look.scene.manner
+    options = [
+        (manner.accent if number == 1 else "", f"{manner.pointer if number == 1 else ' '} {number}. {option}")
+        for number, option in enumerate(step.options, 1)
+    ]
+    if manner.border == "none":
+        return _plain_dialog(step, manner, options), None
     inside: list[tuple[str, str]] = [(_BOLD, step.ask)]
     inside += [(manner.accent if number == 0 else _DIM, f"  {text}") for number, text in enumerate(step.subject)]
-    inside.append(("", ""))
-    for number, option in enumerate(step.options, 1):
-        chosen = number == 1
-        inside.append((manner.accent if chosen else "", f"{manner.pointer if chosen else ' '} {number}. {option}"))
-    return _box(inside, width, _BORDERS["round" if manner.border == "none" else manner.border], _YELLOW), None
+    return _box([*inside, ("", ""), *options], width, _BORDERS[manner.border], _YELLOW), None
+
+
+def _plain_dialog(step: Step, manner: Manner, options: list[tuple[str, str]]) -> list[Line]:
+    """As one asks that draws no boxes: why comes first, and what it is about behind a sign."""
+    command, *reasons = step.subject or ("",)
+    lines: list[Line] = [((_BOLD, f"  {step.ask}"),), ()]
+    for text in reasons:
+        lines += [((_DIM, f"  Reason: {text}"),), ()]
+    if command:
+        lines += [((manner.accent, f"  $ {command}"),), ()]
+    foot = "Press enter to confirm or esc to cancel" if step.screen == "approval" else "enter to submit answer"
+    return [*lines, *((option,) for option in options), (), ((_DIM, f"  {foot}"),)]
 
 
 def _error(look: Look, width: int) -> _Below:

@@ -56,6 +56,10 @@ def server_name() -> str:
     return f"{_SERVER}-{hashlib.sha256(os.fsencode(state)).hexdigest()[:8]}"
 
 
+def is_running() -> bool:
+    return _Server(server_name()).is_running()
+
+
 def start(client: Client, lasts: int) -> Started:
     """Start the demo for that many microseconds, or find it running."""
     server = _Server(server_name())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from agtmux.doctor.facts import UnknownPane, WatchedTarget
+from agtmux.domain.panes import TargetKind
 from agtmux.domain.runtimes import TargetId
 from agtmux.domain.states import State
 from agtmux.observe import views
@@ -18,7 +19,7 @@ def watched_targets(world: World, fleet: Fleet, only: TargetId | None) -> tuple[
     panes = Counter(key[0] for key in world.panes)
     found = []
     for target_id, target in world.targets.items():
-        if only not in (None, target_id):
+        if only not in (None, target_id) or target.kind is TargetKind.CHAT:
             continue
         error, known = fleet.error_of(target_id), fleet.known_of(target_id)
         found.append(

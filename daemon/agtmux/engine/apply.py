@@ -49,6 +49,10 @@ class Record:
     @property
     def dialog(self) -> str | None:
         """The fingerprint of the dialog that was last seen to be open; None if none is."""
+        told = self.signals.get(Source.WRAPPER)
+        if told is not None and told.verdict.dialog is not None:
+            # Whoever wraps an agent knows what it asks, and draws nothing that could be seen.
+            return told.verdict.dialog if told.verdict.state in _WAITING else None
         seen = self.signals.get(Source.POLLER)
         if seen is None or seen.verdict.state not in _WAITING:
             return None

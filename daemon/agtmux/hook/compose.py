@@ -34,8 +34,12 @@ while [ -L "$file" ]; do
 done
 [ -x "${file%/*}/python3" ] && exec "${file%/*}/python3" -I -S "$0" "$@"
 
-# Copied to a machine without agtmux. A version manager's shim is a shell script and slow, so it comes last.
-# What macOS has in /usr/bin opens a dialog where the developer tools are not installed.
+# Copied to a machine without agtmux.
+"""
+
+# Run by sh: has this file run by the Python of any machine. A version manager's shim is a shell script and slow, so it
+# comes last. What macOS has in /usr/bin opens a dialog where the developer tools are not installed.
+ANY_PYTHON = """\
 set -f
 IFS=:
 shim=
@@ -48,8 +52,6 @@ for folder in $PATH /usr/bin /usr/local/bin /opt/homebrew/bin $tools; do
     [ -x "$folder/python3" ] && exec "$folder/python3" -I -S "$0" "$@"
 done
 [ -x "$shim" ] && exec "$shim" -I -S "$0" "$@"
-exit 0
-'''
 """
 
 # What is rarely needed stays text until it is. `sys.modules` is where the import in spool finds redact.
@@ -89,11 +91,11 @@ def compose() -> str:
 
 
 def script(send: str, spool: str, wait: str, redact: str) -> str:
-    rare = f"\nREDACT = {_literal(redact)}\n\nSPOOL = {_literal(spool)}\n\nWAITING = {_literal(wait)}\n"
-    return _LAUNCHER + send + rare + _RARELY
+    rare = f"\nREDACT = {literal(redact)}\n\nSPOOL = {literal(spool)}\n\nWAITING = {literal(wait)}\n"
+    return f"{_LAUNCHER}{ANY_PYTHON}exit 0\n'''\n{send}{rare}{_RARELY}"
 
 
-def _literal(source: str) -> str:
+def literal(source: str) -> str:
     """A string literal of the source, legible if it can be."""
     for quotes in ("'''", '"""'):
         if quotes not in source and source.endswith("\n"):
