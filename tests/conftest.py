@@ -26,6 +26,14 @@ settings.register_profile("ci", settings.get_profile("default"), max_examples=30
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 
+# Minutes of work before their first test: begun last, everybody would wait for them.
+_LONG = ("test_bundle.py", "test_life.py", "test_walk.py", "test_mcp_command.py")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: _LONG.index(item.path.name) if item.path.name in _LONG else len(_LONG))
+
+
 @pytest.fixture
 def short_tmp() -> Iterator[Path]:
     """A temporary directory for Unix sockets, whose paths may have no more than 103 bytes on macOS."""

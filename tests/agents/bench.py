@@ -111,6 +111,8 @@ class AgentPane:
         """`prepared` is called when the agent's settings are written and it has not started yet."""
         self.agent = agent
         self._env = env or {}
+        # Which pane is meant where there are several; else the one that was used last.
+        self.only_pane = ""
         self._prepared = prepared
         self.width = width
         self.height = height
@@ -318,6 +320,8 @@ class AgentPane:
 
     def tmux(self, *words: str) -> str:
         env = {"PATH": os.environ["PATH"], "HOME": str(self.stage.home), "LANG": "C.UTF-8", "TERM": "xterm-256color"}
+        if self.only_pane:
+            env["TMUX_PANE"] = self.only_pane
         command = ["tmux", "-S", str(self.stage.socket), "-f", os.devnull, *words]
         done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=LIMIT)
         if done.returncode != 0:

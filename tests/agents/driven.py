@@ -6,9 +6,11 @@ product.
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -20,9 +22,11 @@ from agents.install import install
 from agents.manners import MANNERS, Manners
 from support.home import Home, wait_until
 from support.http import Connection, request
+from support.sshd import Sshd, write_client_config
 
 PATIENCE = 30.0
 TARGET = "bench"
+SETTINGS = '[states]\ncompleted_to_idle = "8s"\n[log]\nlevel = "debug"\n'
 
 
 @dataclass(frozen=True)
@@ -73,8 +77,18 @@ class Driven:
     """`with Driven(claude, "2.1.325", hooks=True) as driven: driven.say("…"); driven.expect("running")`"""
 
     def __init__(
-        self, agent: ModuleType, version: str, *, hooks: bool, width: int = 120, height: int = 40, wish: str = ""
+        self,
+        agent: ModuleType,
+        version: str,
+        *,
+        hooks: bool,
+        width: int = 120,
+        height: int = 40,
+        wish: str = "",
+        settings: str = "",
     ) -> None:
+        """`settings` are the daemon's, beside the usual."""
+        self.settings = settings
         self.agent = agent
         self.hooks = hooks
         self.manners: Manners = MANNERS[agent.NAME]
@@ -100,7 +114,7 @@ class Driven:
         home.log, home.database = home.state / "logs/agtmuxd.log", home.state / "agtmux.db"
         home.env["PATH"] = f"{stage.folder / 'bin'}:{home.env['PATH']}"
         del home.env["AGTMUX_STATE_DIR"]
-        home.configure('[states]\ncompleted_to_idle = "8s"\n[log]\nlevel = "debug"\n')
+        home.configure(SETTINGS + self.settings)
         home.start()
         done = home.run("target", "add", TARGET, "--kind", "local", "--tmux-socket", str(stage.socket))
         assert done.returncode == 0, done.stderr
@@ -131,6 +145,18 @@ class Driven:
         if self.home is not None:
             self.home.close()
         self.pane.close()
+
+    def restart(self, meanwhile: Callable[[], object] = lambda: None) -> None:
+        """The daemon is killed where it stands, and another takes over."""
+        assert self.home is not None and self.timeline is not None
+        shown = self.timeline.shown
+        os.kill(self.home.health()["pid"], signal.SIGKILL)
+        self.timeline.close()
+        meanwhile()
+        self.home.start()
+        self.timeline = Timeline(self.home.connect())
+        self.timeline.shown = shown
+        self.timeline.start()
 
     # What is done
 
@@ -172,12 +198,12 @@ class Driven:
                 self.manners.interrupt(self.pane)
         return now
 
-    def again(self) -> list[str]:
-        """The words that start the same agent once more, in another pane, with the environment of the first."""
+    def again(self, *words: str) -> list[str]:
+        """What starts the same agent once more, or those words, in another pane, with the environment of the first."""
         shells = (pid for pid in self.pane.processes() if _read(pid, "cmdline")[:1] == [SHELL])
         kept = [line for line in _read(next(shells), "environ") if "=" in line and not line.startswith("TMUX")]
         keep = 'exec env -i TMUX="$TMUX" TMUX_PANE="$TMUX_PANE" "$@"'
-        return ["sh", "-c", keep, "sh", *kept, self.agent.NAME, *self.pane.arguments]
+        return ["sh", "-c", keep, "sh", *kept, *(words or (self.agent.NAME, *self.pane.arguments))]
 
     # What is shown
 
@@ -225,6 +251,36 @@ class Driven:
                 # What is shown again for other reasons says nothing about a hook.
                 told = told[len(earlier) :]
         return delays
+
+
+class Far(Driven):
+    """The agent's home and tmux server are a VM's, without agtmux, and the daemon has a home of its own."""
+
+    vm: Sshd | None = None
+
+    def _prepared(self, stage: Stage) -> None:
+        folder = stage.folder / "watcher"
+        folder.mkdir()
+        home = self.home = Home(folder)
+        home.configure(SETTINGS + self.settings)
+        vm = self.vm = Sshd("vm1", stage.folder / "vm1")
+        vm.home = stage.home
+        vm.env["HOME"] = str(stage.home)
+        vm.start()
+        write_client_config(folder, [vm])
+        home.start()
+        words = ("--kind", "ssh", "--ssh-target", "vm1", "--tmux-socket", str(stage.socket))
+        assert home.run("target", "add", TARGET, *words).returncode == 0
+        if self.hooks:
+            done = home.run("hooks", "install", "--target", TARGET, "--agent", self.agent.NAME)
+            assert done.returncode == 0, done.stderr
+
+    def close(self) -> None:
+        try:
+            super().close()
+        finally:
+            if self.vm is not None:
+                self.vm.close()
 
 
 def _read(pid: int, name: str) -> list[str]:

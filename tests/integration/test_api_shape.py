@@ -10,7 +10,7 @@ from agtmux.api.app import build_app
 from agtmux.service import Service
 from support.home import Home, event, shared_home, wait_until
 
-ABOUT_A_PANE = ("/v1/explain", "/v1/preview")
+ABOUT_SOMETHING = ("/v1/explain", "/v1/preview", "/v1/worktrees/diff")
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
 ROUTES = [route for route in build_app(cast(Service, None)).routes if isinstance(route, Route)]
 PATHS = sorted({route.path for route in ROUTES})
@@ -28,13 +28,13 @@ def allowed(path: str) -> set[str]:
 
 
 def filled(path: str) -> str:
-    return path.replace("{name}", "nobody")
+    return path.replace("{name}", "nobody").replace("{message_id}", "no-such-message")
 
 
 def test_the_walk_knows_every_route():
     others = [each for each in build_app(cast(Service, None)).routes if not isinstance(each, Route)]
-    assert [each.path for each in others if isinstance(each, WebSocketRoute)] == ["/v1/ws"]
-    assert len(others) == 1
+    assert [each.path for each in others if isinstance(each, WebSocketRoute)] == ["/v1/ws", "/v1/chat", "/v1/live"]
+    assert len(others) == 3
     assert [
         *(
             "/v1/actions",
@@ -42,8 +42,14 @@ def test_the_walk_knows_every_route():
             "/v1/actions/attach",
             "/v1/actions/deny",
             "/v1/actions/kill",
+            "/v1/actions/launch",
             "/v1/actions/send",
+            "/v1/actions/stop",
             "/v1/actions/view-output",
+            "/v1/board",
+            "/v1/conversations",
+            "/v1/conversations/markdown",
+            "/v1/conversations/messages",
             "/v1/decisions/wait",
             "/v1/doctor",
             "/v1/events",
@@ -51,22 +57,27 @@ def test_the_walk_knows_every_route():
             "/v1/health",
             "/v1/here",
             "/v1/hooks",
+            "/v1/inbox",
             "/v1/mcp",
+            "/v1/messages",
+            "/v1/messages/{message_id}",
             "/v1/panes",
             "/v1/preview",
             "/v1/sessions",
             "/v1/targets",
             "/v1/targets/{name}",
         ),
-        *("/v1/targets/{name}/connect", "/v1/watch", "/v1/windows"),
+        *("/v1/targets/{name}/connect", "/v1/teams", "/v1/teams/{name}", "/v1/teams/{name}/launch"),
+        *("/v1/watch", "/v1/windows", "/v1/worktrees", "/v1/worktrees/diff"),
     ] == PATHS
 
 
 def test_every_route_refuses_a_wrong_method_in_the_one_shape(home: Home):
     asked, before = 0, home.refused("E_NOT_FOUND")
-    for path in [filled(path) for path in PATHS]:
+    for route in PATHS:
+        path = filled(route)
         for method in METHODS:
-            if method in allowed(path.replace("nobody", "{name}")) or method == "HEAD":
+            if method in allowed(route) or method == "HEAD":
                 continue
             answer = home.ask(method, path)
             assert (answer.status, answer.error["code"]) == (405, "E_NOT_FOUND"), (method, path)
@@ -120,8 +131,8 @@ def test_every_route_that_takes_a_body_refuses_a_bad_one_in_the_one_shape(home: 
 def test_a_body_where_none_belongs_does_no_harm(home: Home):
     for path in PATHS:
         if "GET" in allowed(path) and path != "/v1/watch":
-            # Two of them want to know which pane.
-            wanted = 400 if path in ABOUT_A_PANE else 200
+            # Some of them want to know which pane, or which work tree.
+            wanted = 400 if path in ABOUT_SOMETHING else 200
             assert home.ask("GET", path, b"x" * 1_000).status == wanted
     assert home.ask("DELETE", "/v1/targets/nobody", b"[" * 1_000).error["code"] == "E_TARGET_NOT_FOUND"
 
@@ -150,7 +161,7 @@ def test_a_head_request_ends(home: Home):
     for path in PATHS:
         if "GET" in allowed(path):
             with home.connect() as connection:
-                assert connection.ask("HEAD", path).status == (400 if path in ABOUT_A_PANE else 200)
+                assert connection.ask("HEAD", path).status == (400 if path in ABOUT_SOMETHING else 200)
                 # Whoever asks for the head alone is done with it; the connection is free for the next.
                 assert connection.ask("GET", "/v1/health").status == 200, path
 

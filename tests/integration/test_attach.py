@@ -187,6 +187,7 @@ def test_a_pane_with_another_in_it_is_refused_and_nothing_moves(home: Home, atta
     assert done.returncode == 4 and "E_RUNTIME_STALE" in done.stderr
     done = run_in(home, here, item["ref"], "--if-runtime", item["runtime_id"])
     assert done.returncode == 4 and "E_RUNTIME_STALE" in done.stderr
+    wait_until(lambda: home.panes()[agent]["runtime_id"] != item["runtime_id"], "who is there now")
     home.ask("POST", "/v1/events", event(agent))
     done = run_in(home, here, item["ref"], "--if-state", "idle")
     assert done.returncode == 4 and "E_PRECONDITION_FAILED" in done.stderr

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from agtmux.api.app import HOOK_TYPE, MAX_BODY_BYTES
+from agtmux.api.app import HOOK_TYPE
+from agtmux.api.bodies import MAX_BODY_BYTES
 from agtmux.api.protocol import HEAD_BYTES_LIMIT
 from agtmux.domain.events import MAX_EVENT_BYTES
 from support.home import Home, event, shared_home, wait_until

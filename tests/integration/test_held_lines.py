@@ -52,6 +52,7 @@ def held(hold: Hold) -> dict[str, object]:
         "absent": hold.absent,
         "history": 0 if hold.is_whole else None,
         "is_whole": hold.is_whole,
+        "telling": hold.telling,
     }
 
 

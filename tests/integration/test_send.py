@@ -69,6 +69,8 @@ def test_a_megabyte_arrives_and_more_is_refused(home: Home, puppet: Puppet) -> N
     done = home.run("send", puppet.pane, "--stdin", "--enter", stdin=None, input=text)
     assert (done.returncode, done.stdout) == (0, "delivered\n"), done.stderr
     assert puppet.submitted() == [text]
+    # What it does by now may be seen in the middle of the next request, which is then refused for that.
+    puppet.wait_for("running")
     done = home.run("send", puppet.pane, "--stdin", stdin=None, input=text + "yy")
     assert done.returncode == 1 and "E_TOO_LARGE" in done.stderr
     assert home.run("send", puppet.pane, "--text", "\x07 \n").returncode == 2
@@ -154,6 +156,14 @@ def test_a_shell_takes_text_too(home: Home) -> None:
     done = home.run("send", pane, "--text", "echo from-$((40 + 2))", "--enter")
     assert (done.returncode, done.stdout) == (0, "delivered\n"), done.stderr
     wait_until(lambda: "from-42" in home.tmux("capture-pane", "-p", "-t", pane), "what it said")
+
+
+def test_what_a_shell_runs_was_delivered_also_while_it_runs(home: Home) -> None:
+    pane = home.pane(agent=None, command="bash --norc")
+    home.start()
+    wait_until(lambda: home.panes().get(pane), "the shell")
+    done = home.run("send", pane, "--text", "exec sleep 3600", "--enter")
+    assert (done.returncode, done.stdout) == (0, "delivered\n"), done.stderr
 
 
 def test_an_agent_that_ended_leaves_its_shell_alone(home: Home) -> None:

@@ -66,6 +66,8 @@ def test_ten_commands_at_once_start_one_daemon_and_all_are_answered(home: Home):
     assert holder == home.health()["pid"]
     listening = [line for line in home.log_lines() if "listens on" in line["message"]]
     assert len(listening) == 1
+    # Nine more would take turns at importing everything only to be refused, while the one is needed.
+    assert (home.state / "logs" / "agtmuxd.stderr.lock").read_text().split() == ["1", "tried"]
     if Path("/proc/self/environ").exists():
         wait_until(lambda: daemons_of(home) == [holder], "the others to be gone")
 

@@ -62,7 +62,9 @@ def test_what_a_hook_told_nobody_appears_when_the_daemon_comes(home: Home, hook:
     assert len(lines(home)) == 2
     home.start()
     wait_until(lambda: home.state_of(pane) == "waiting_approval", "the state")
-    assert home.panes()[pane]["attention"]["summary"] == "make deploy"
+    shown = home.panes()[pane]
+    assert shown["attention"] is not None, shown
+    assert shown["attention"]["summary"] == "make deploy"
     assert home.health()["spool"] == {"dropped": 0, "damaged": 0, "ingested": 2}
     assert not (home.state / "spool" / "hook.jsonl").exists()
     assert not (home.state / "spool" / "hook.jsonl.draining").exists()

@@ -1,6 +1,7 @@
 """A full disk, a state directory that cannot be written, a database that is none: a sentence each, and nothing lost."""
 
 import contextlib
+import fcntl
 import json
 import os
 import shutil
@@ -196,7 +197,7 @@ def test_something_else_in_a_files_place_is_a_sentence(home: Home, name: str):
 
 
 def test_commands_that_cannot_start_the_daemon_say_why(home: Home):
-    """All at once, as a status line and a watcher may: none gets to see another one's words, or none at all."""
+    """All at once, as a status line and a watcher may: each is told the reason, whoever of them tried."""
     home.database.mkdir(parents=True)
     with ThreadPoolExecutor(8) as pool:
         done = list(pool.map(lambda _: home.run("list", "panes"), range(8)))
@@ -204,8 +205,22 @@ def test_commands_that_cannot_start_the_daemon_say_why(home: Home):
         assert each.returncode == 3
         first, last = each.stderr.splitlines()
         assert first == "agtmux: starting agtmuxd"
-        assert last.startswith("agtmux: E_DAEMON_UNAVAILABLE: agtmuxd could not be started: agtmux: E_")
+        assert last.startswith("agtmux: E_DAEMON_UNAVAILABLE: agtmuxd could not be started: E_")
         assert f"E_STORE: {home.database} cannot be opened" in last
+    # Who waited for its turn has heard of it.
+    tries, outcome = (home.state / "logs" / "agtmuxd.stderr.lock").read_text().split()
+    assert int(tries) < len(done) and outcome == "failed"
+
+
+def test_a_command_that_was_stopped_while_it_starts_the_daemon_keeps_nobody_from_it(home: Home):
+    """With Ctrl-Z, say: it has its turn for as long as it is stopped."""
+    logs = home.state / "logs"
+    logs.mkdir(mode=0o700, parents=True)
+    home.state.chmod(0o700)
+    with (logs / "agtmuxd.stderr.lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        done = home.run("list", "panes")
+    assert (done.returncode, done.stderr) == (0, "agtmux: starting agtmuxd\n")
 
 
 def test_a_start_that_fails_late_is_explained_too(home: Home):

@@ -99,7 +99,9 @@ def test_a_program_of_any_name_is_pressed_a_key(home: Home, name: str) -> None:
     wait_until(lambda: home.tmux("display-message", "-pt", pane, "#{pane_current_command}") == name, name)
     server, pid = home.tmux("display-message", "-pt", pane, "#{pid}-#{start_time}\t#{pane_pid}").split("\t")
     about = {"server": server, "pane_id": pane, "pid": int(pid), "agent": None, "group": None, "command": name}
-    said = ProbeProcess(home).errand("press", **about, lines=[], history=None, absent="", is_whole=False, key="x")
+    said = ProbeProcess(home).errand(
+        "press", **about, lines=[], history=None, absent="", is_whole=False, telling=[], key="x"
+    )
     assert said.get("done") == {"is_done": True}, said
 
 
@@ -112,7 +114,7 @@ def test_no_buffer_is_left_behind_by_a_slow_server(home: Home) -> None:
     os.kill(int(tmux_pid), signal.SIGSTOP)
     try:
         said = probe.errand(
-            "paste", **about, lines=[], history=None, absent="", is_whole=False, text="a secret", limit=0.5
+            "paste", **about, lines=[], history=None, absent="", is_whole=False, telling=[], text="a secret", limit=0.5
         )
     finally:
         os.kill(int(tmux_pid), signal.SIGCONT)
@@ -135,7 +137,7 @@ def test_no_buffer_is_left_behind_by_a_probe_that_is_killed(home: Home) -> None:
     (between / "tmux").chmod(0o755)
     probe = ProbeProcess(home, env={"PATH": f"{between}:{home.env['PATH']}"})
     about = {"server": server, "pane_id": pane, "pid": int(pid), "agent": None, "group": None, "command": command}
-    probe.begin_errand("paste", **about, lines=[], history=None, absent="", is_whole=False, text="a secret")
+    probe.begin_errand("paste", **about, lines=[], history=None, absent="", is_whole=False, telling=[], text="a secret")
     probe.process.wait(20)
     assert home.tmux("list-buffers") == ""
 
@@ -167,7 +169,23 @@ def test_a_dialog_that_opens_in_a_pane_without_a_known_agent_takes_no_key(home: 
     made.tell("ask d1 touch label.txt")
     wait_until(lambda: "Do you want to proceed?" in home.tmux("capture-pane", "-pt", made.pane), "the dialog")
     ProbeProcess(home).errand(
-        "press", **about, lines=hold.anchors, history=None, absent=hold.absent, is_whole=False, key="Enter"
+        "press", **about, lines=hold.anchors, history=None, absent=hold.absent, is_whole=False, telling=[], key="Enter"
     )
     time.sleep(0.5)
     assert made.given() == []
+
+
+def test_a_program_that_has_become_another_is_not_what_was_meant(home: Home) -> None:
+    """A shell's child is nobody yet when it is looked at, and an agent a moment later, in the same process."""
+    gate = home.folder / "gate"
+    os.mkfifo(gate)
+    pane = home.pane(agent=None, command=f"bash -c 'read x < {gate}; exec -a another cat'")
+    home.start()
+    ref = wait_until(lambda: home.panes().get(pane), "the pane")["ref"]
+    gate.write_text("go\n")
+    wait_until(lambda: home.tmux("display-message", "-p", "-t", pane, "#{pane_current_command}") == "another", "exec")
+    answer = home.ask("POST", "/v1/actions/send", {"request_ref": "x", "ref": ref, "text": "hello", "enter": True})
+    # Looked at since, it is known by its new name.
+    was_seen = home.panes()[pane]["runtime_id"] and answer.status == 200
+    assert was_seen or answer.error["code"] == "E_RUNTIME_STALE", answer
+    assert was_seen or "hello" not in home.tmux("capture-pane", "-p", "-t", pane)

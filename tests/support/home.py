@@ -46,12 +46,14 @@ _NOT_INHERITED = (
 
 
 def wait_until(condition: Callable[[], T], what: str, limit: float = PATIENCE) -> T:
-    """What `condition` returns once that is true."""
+    """What `condition` returns once that is true. Whoever asks ever faster keeps what is waited for from happening."""
     deadline = time.monotonic() + limit
+    pause = 0.01
     while not (result := condition()):
         if time.monotonic() > deadline:
             raise AssertionError(f"{what}: not within {limit:.0f} seconds")
-        time.sleep(0.01)
+        time.sleep(pause)
+        pause = min(pause * 1.3, 0.06)
     return result
 
 
@@ -97,6 +99,8 @@ class Home:
             "LANG": "C.UTF-8",
             "TERM": "xterm-256color",
         }
+        # The words before those of every process but tmux: what it runs in.
+        self.around: list[str] = []
         self._children: list[subprocess.Popen[str]] = []
         self._has_tmux = False
 
@@ -124,7 +128,7 @@ class Home:
         """A command to its end. Its JSON is as its schema wants it."""
         options = {"capture_output": True, "stdin": subprocess.DEVNULL} | options
         done = subprocess.run(
-            [COMMANDS / command, *words], env=self.env | (env or {}), text=True, timeout=60, **options
+            [*self.around, COMMANDS / command, *words], env=self.env | (env or {}), text=True, timeout=60, **options
         )
         if command == "agtmux":
             check_output(words, done.stdout or "")
@@ -133,7 +137,7 @@ class Home:
     def spawn(self, *command: str | Path, env: dict[str, str] | None = None, **options: Any) -> subprocess.Popen[str]:
         """A process that goes on, and is killed at the latest with this home."""
         usual = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        child = subprocess.Popen(list(command), env=self.env | (env or {}), **usual | options)
+        child = subprocess.Popen([*self.around, *command], env=self.env | (env or {}), **usual | options)
         self._children.append(child)
         return child
 

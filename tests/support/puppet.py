@@ -4,9 +4,10 @@
     bash -c 'exec -a shell python puppet.py NAME FOLDER shell'
 
 Told what to do by datagrams to FOLDER/NAME.sock: `ask ID TEXT` opens a dialog, `busy` and `idle` change what it does,
-`draft TEXT` types for the user, `answer` has the user answer the dialog, `reset` leaves an empty prompt, `exit` ends
-it. What it was given goes to FOLDER/NAME.log, a line of JSON each: the keys and pastes, and what was open when they
-came.
+`draft TEXT` types for the user, `answer` has the user answer the dialog, `clear` has the user take back what is
+typed, `reset` leaves an empty prompt, `muddle` has it take the next Enter for a part of the text, `run N COMMAND`
+starts something below it, `exit` ends it. What it was given goes to FOLDER/NAME.log, a line of JSON each: the keys and
+pastes, and what was open when they came.
 
 As a `shell` it has the puppet run in its foreground, and what comes after that has ended goes to NAME-shell.log.
 """
@@ -19,6 +20,7 @@ import os
 import select
 import signal
 import socket
+import subprocess
 import sys
 import termios
 import time
@@ -39,6 +41,7 @@ class Puppet:
         self.sent: list[str] = []
         self.dialog: tuple[str, str] | None = None
         self.is_busy = False
+        self.is_muddled = False
         self.beats = 0
         self.buffer = b""
 
@@ -72,12 +75,23 @@ class Puppet:
             while select.select([0], [], [], 0)[0]:
                 self.take(os.read(0, 65_536))
             self.dialog = (dialog_id, text)
+            # It is open from here on, and not once this has been written down.
+            self.draw()
         elif word == "answer":
             self.dialog, self.is_busy = None, True
         elif word == "draft":
             self.draft = rest
+        elif word == "clear":
+            self.draft = ""
         elif word == "reset":
             self.dialog, self.draft, self.is_busy = None, "", False
+        elif word == "run":
+            # As an agent runs its tools and MCP servers: below itself, and not at its terminal's input.
+            number, _, command = rest.partition(" ")
+            with self.log.with_suffix(f".{number}.out").open("wb") as out:
+                subprocess.Popen(["sh", "-c", command], stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+        elif word == "muddle":
+            self.is_muddled = True
         elif word in ("busy", "idle"):
             self.is_busy = word == "busy"
         elif word == "exit":
@@ -116,7 +130,10 @@ class Puppet:
                 self.is_busy = key != b"\x1b"
                 self.dialog = None
             return
-        if key == b"\r":
+        if key == b"\r" and self.is_muddled:
+            self.is_muddled = False
+            self.draft += "\n"
+        elif key == b"\r":
             self.note("submit", self.draft)
             self.sent.append(self.draft)
             self.draft, self.is_busy = "", True

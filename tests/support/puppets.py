@@ -3,14 +3,52 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 import socket
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
-from support.home import Home, wait_until
+from support.home import COMMANDS, Home, wait_until
 
 PROGRAM = Path(__file__).with_name("puppet.py")
+
+
+class Bridge:
+    """One end of an MCP server's standard input and output, as agents of before 2026 speak to it."""
+
+    def __init__(self, asked: TextIO, told: TextIO) -> None:
+        self._asked = asked
+        self._told = told
+        self._next = 0
+        about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "0"}}
+        self.ask("initialize", **about)
+        self._write({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    def ask(self, method: str, **params: Any) -> Any:
+        self._next += 1
+        self._write({"jsonrpc": "2.0", "id": self._next, "method": method, "params": params})
+        return json.loads(self._told.readline())
+
+    def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """What it gives; raises AssertionError with what it says if it refuses."""
+        result = self.ask("tools/call", name=tool, arguments=arguments)["result"]
+        assert not result.get("isError"), result["content"][0]["text"]
+        return dict(result["structuredContent"])
+
+    def refusal(self, tool: str, **arguments: Any) -> str:
+        result = self.ask("tools/call", name=tool, arguments=arguments)["result"]
+        assert result.get("isError"), result
+        return str(result["content"][0]["text"])
+
+    def close(self) -> None:
+        self._asked.close()
+        self._told.close()
+
+    def _write(self, message: Any) -> None:
+        self._asked.write(json.dumps(message) + "\n")
+        self._asked.flush()
 
 
 class Puppet:
@@ -20,6 +58,7 @@ class Puppet:
         self.home = home
         self.name = name
         self.folder = home.folder
+        self._runs = 0
         command = f"exec -a claude {sys.executable} {PROGRAM} {name} {home.folder}"
         if in_shell:
             self.pane = home.pane(agent=None, command="bash --norc")
@@ -31,6 +70,25 @@ class Puppet:
     def tell(self, order: str) -> None:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as strings:
             strings.sendto(order.encode(), str(self.folder / f"{self.name}.sock"))
+
+    def run(self, *words: str) -> str:
+        """What a command prints that the agent itself runs, to its end."""
+        self._runs += 1
+        out = self.folder / f"{self.name}.{self._runs}.out"
+        command = f"{COMMANDS / 'agtmux'} {shlex.join(words)}" if words[0] != "sh" else words[2]
+        self.tell(f"run {self._runs} {command}; echo; echo over $?")
+        wait_until(lambda: out.exists() and "\nover " in out.read_text(), f"{words} of {self.name}")
+        return out.read_text()
+
+    def bridge(self) -> Bridge:
+        """The MCP server that the agent has, as one is started by it."""
+        self._runs += 1
+        ways = [self.folder / f"{self.name}.{self._runs}.{end}" for end in ("asked", "told")]
+        for way in ways:
+            os.mkfifo(way)
+        command = f"{COMMANDS / 'agtmux-mcp'} --socket {self.home.socket}"
+        self.tell(f"run {self._runs} {command} < {ways[0]} > {ways[1]}")
+        return Bridge(ways[0].open("w"), ways[1].open())
 
     def log(self) -> list[dict[str, Any]]:
         try:

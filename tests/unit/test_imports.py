@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ROOT_PACKAGE = "agtmux"  # `from agtmux import __version__`
 LEAVES = {ROOT_PACKAGE, "clock", "config", "paths", "logs"}
 BASE = {"domain", "engine"} | LEAVES
-CLIENT = {"client", "follow", "domain", "paths", ROOT_PACKAGE}
+CLIENT = {"client", "follow", "withdrawal", "domain", "paths", ROOT_PACKAGE}
 BELOW_SERVICE = BASE | {
     *(
         "store",
@@ -52,20 +52,22 @@ MAY_IMPORT: dict[str, set[str]] = {
     "agents": BASE,
     "observe": BASE | {"store", "agents", "targets", "probe", "hook"},
     "actions": BASE | {"store", "targets", "agents"},
-    "messages": BASE,
-    "worktrees": BASE,
-    "conversations": BASE,
+    "messages": BASE | {"store", "observe", "actions", "agents"},
+    "worktrees": BASE | {"store", "observe", "actions", "agents", "targets", "messages"},
+    "conversations": BASE | {"store", "observe", "agents", "targets", "worktrees"},
     # examines all of them, and nothing but the service and its command needs it
-    "doctor": BASE | {"agents", "observe", "probe"},
+    "doctor": BASE | {"agents", "observe", "probe", "bridge"},
     "service": BELOW_SERVICE,
     "api": BELOW_SERVICE | {"service"},
     "daemon": BASE | {"service", "api"},  # the process: lock, log, signals
-    "client": CLIENT - {"follow"},
+    "client": {"starting", "domain", "paths", ROOT_PACKAGE},
+    "starting": {"domain", "paths", ROOT_PACKAGE},
+    "withdrawal": {"paths", ROOT_PACKAGE},
     "follow": CLIENT,
     "cli": CLIENT,
     "board": CLIENT,
     # the daemon's side of it; what an agent starts is narrower, see below
-    "bridge": BASE | {"agents", "observe", "probe"},
+    "bridge": BASE | {"agents", "observe", "targets", "probe", "hook", "messages", "worktrees"},
     "chat": CLIENT,
     "demo": CLIENT,
     "AgtmuxBar": CLIENT,
@@ -90,7 +92,11 @@ FILE_MAY_IMPORT: dict[str, set[str]] = {
     # becomes the bridge
     "cli/mcp.py": CLIENT | {"cli", "bridge"},
     # the process that an agent starts, which has to be there at once
-    **{f"bridge/{name}.py": CLIENT | {"bridge"} for name in ("main", "relay", "local", "wire")},
+    "bridge/main.py": CLIENT | {"bridge"},
+    # the same, and composed into one file where there is no agtmux
+    **{f"bridge/{name}.py": {"bridge"} for name in ("run", "relay", "local", "wire")},
+    # becomes the session, or the terminal that talks to one
+    "cli/chat.py": CLIENT | {"cli", "chat"},
     # the stage is a client too, and a command shows it
     "cli/demo.py": CLIENT | {"cli", "demo"},
 }
@@ -114,11 +120,15 @@ LAZY: dict[str, set[str]] = {
     "cli/menu.py": {"AgtmuxBar"},
     "cli/up.py": {"AgtmuxBar"},
     "cli/mcp.py": {"bridge"},
+    "cli/chat.py": {"chat"},
     "daemon.py": {"service", "api"},
 }
 
 # What runs without our dependencies, under the python3 that a machine happens to have.
-STANDALONE = ("probe/", "hook/", "domain/redact.py")
+STANDALONE = (
+    *("probe/", "hook/", "domain/redact.py"),
+    *("bridge/run.py", "bridge/relay.py", "bridge/local.py", "bridge/wire.py"),
+)
 STANDALONE_EXCEPT = ("hook/spool_reader.py",)
 NEWER_THAN_3_8 = {"graphlib", "tomllib", "zoneinfo"}
 
@@ -298,6 +308,11 @@ def test_what_runs_elsewhere_is_valid_python_3_8():
         ("cli/status.py", "def run():\n    from agtmux.daemon import main", "but cli may import only"),
         ("cli/daemon.py", "def run():\n    from agtmux.daemon import main", None),
         ("cli/daemon.py", "from agtmux.daemon import main", "only inside the function"),
+        ("cli/chat.py", "def run():\n    from agtmux.chat import main", None),
+        ("cli/chat.py", "from agtmux.chat import main", "only inside the function"),
+        ("chat/door.py", "from agtmux.client import Client\nfrom agtmux.domain import errors", None),
+        ("chat/sdk.py", "from agtmux.observe import chats", "but chat may import only"),
+        ("observe/chats.py", "from agtmux.chat import protocol", "but observe may import only"),
         ("AgtmuxBar/model.py", "from AgtmuxBar import text\nfrom agtmux.client import Client", None),
         ("AgtmuxBar/mac/app.py", "from ..model import tree", None),
         ("AgtmuxBar/model.py", "from agtmux.store import writer", "but AgtmuxBar may import only"),

@@ -2,7 +2,7 @@
 
 A prompt says it in directives: `do:bash{{touch a}} then:slow{{5}}`. The first is done at once, each `then:` after
 one more tool result; after the last comes a closing sentence. The newest user message counts, so one without a
-directive is answered with a sentence.
+directive is answered with a sentence. `$message_id` in a directive is the message that this one asks to be answered.
 """
 
 from __future__ import annotations
@@ -80,6 +80,7 @@ WORD_TIME = 0.25
 
 _DIRECTIVE = re.compile(r"\b(?:do|then):([a-z]+)\{\{(.*?)\}\}(?!\})", re.DOTALL)
 _SUGGESTION_MODE = "[SUGGESTION MODE"
+_REPLY_TO = re.compile(r'reply_to "([0-9a-f]+)"\)')
 
 
 class Conversation:
@@ -112,7 +113,10 @@ class Conversation:
 
 def directives(text: str) -> list[Step]:
     steps = []
+    asking = _REPLY_TO.search(text)
     for name, argument in _DIRECTIVE.findall(text):
+        if asking:
+            argument = argument.replace("$message_id", asking[1])
         if name == "show":
             steps.append(Step(Kind.SAY, TEXTS[argument]))
         else:

@@ -118,6 +118,10 @@ def test_a_screen_is_read_as_what_it_is(scene, step):
         screen = captured(scene, step, seconds)
         seen = REGISTRY.read_screen(scene.agent_type, screen, title=step.title, is_alive=True)
         assert seen.state.value in SHOWN.get(step.screen, {"idle", "completed"}), screen
+        if step.screen == "approval":
+            # What a yes would be for, and not why.
+            assert seen.asked is not None
+            assert not step.subject or step.subject[0] in seen.asked.summary, seen.asked
 
 
 def captured(scene: Scene, step: Step, seconds: int = 0) -> str:
