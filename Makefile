@@ -12,7 +12,7 @@ PARALLEL := -n $(WORKERS) --dist worksteal
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check fmt coverage agents bench soak scoreboard corpus schemas clean system has-tmux FORCE
+.PHONY: help run test again check fmt coverage agents bench fuzz soak scoreboard corpus schemas clean system has-tmux FORCE
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -22,6 +22,9 @@ run: has-tmux .venv/.ready-run ## set up, start the daemon and show what is aliv
 
 test: system .venv/.ready-dev ## set up and run the tests in parallel (ARGS='-k name' for some)
 	@$(PY) -m pytest $(PARALLEL) $(ARGS)
+
+again: .venv/.ready-dev ## what failed in the last `make test`, alone and three times
+	@$(PY) tests/again.py
 
 check: .venv/.ready-dev ## ruff, mypy --strict, and which package may import which
 	@$(PY) -m ruff check .
@@ -44,6 +47,9 @@ agents: system .venv/.ready-dev ## drive the real agents through every state, wi
 
 bench: system .venv/.ready-dev ## measure the budgets and print one table
 	@$(PY) tests/bench/run.py
+
+fuzz: .venv/.ready-dev ## the property tests with many more examples than usual
+	@$(PY) -m pytest $(PARALLEL) -m hypothesis --hypothesis-profile fuzz --timeout 1800 $(ARGS)
 
 soak: system .venv/.ready-dev ## the tests that repeat for minutes (marked `soak`)
 	@$(PY) -m pytest -m soak --timeout 3600 $(ARGS)

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, settings
 # the daemons that a test starts.
 os.environ.setdefault("PYTHONASYNCIODEBUG", "1")
 
-# No deadlines and no complaint about slowness: in a parallel run both measure the neighbours. Never
-# derandomized: every run looks at new examples, and a failure prints the blob that brings it back. Hypothesis
-# has a `ci` profile of its own, which is derandomized; this one replaces it.
+# No deadlines and no complaint about slowness: in a parallel run both measure the neighbours. Every run looks at new
+# examples, and a failure prints the blob that brings it back. CI alone looks at the same ones each time, and at more:
+# a change is to fail there for what it does, and not for what nobody had found before. `make fuzz` looks for that.
 settings.register_profile(
     "default",
     deadline=None,
@@ -22,9 +22,12 @@ settings.register_profile(
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.register_profile("ci", settings.get_profile("default"), max_examples=300)
+settings.register_profile("ci", settings.get_profile("default"), max_examples=300, derandomize=True, database=None)
+settings.register_profile("fuzz", settings.get_profile("default"), max_examples=3_000)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
+
+LAST_STATUS = "agtmux/exitstatus"
 
 # Minutes of work before their first test: begun last, everybody would wait for them.
 _LONG = ("test_bundle.py", "test_life.py", "test_walk.py", "test_mcp_command.py")
@@ -32,6 +35,12 @@ _LONG = ("test_bundle.py", "test_life.py", "test_walk.py", "test_mcp_command.py"
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: _LONG.index(item.path.name) if item.path.name in _LONG else len(_LONG))
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """For `make again`: whether all have run, and how that ended."""
+    if not hasattr(session.config, "workerinput") and session.config.pluginmanager.has_plugin("cacheprovider"):
+        session.config.cache.set(LAST_STATUS, int(exitstatus))
 
 
 @pytest.fixture

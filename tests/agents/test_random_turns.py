@@ -12,6 +12,7 @@ import pytest
 
 from agents.driven import Driven
 from agents.install import PINNED
+from support.chance import any_seed
 
 pytestmark = [pytest.mark.agents, pytest.mark.timeout(3600)]
 
@@ -89,8 +90,7 @@ KINDS: tuple[Turn, ...] = (answer, approved, denied, interrupted, asked, waits, 
 
 @pytest.mark.parametrize(("agent", "version", "hooks"), WAYS)
 def test_what_is_shown_after_each_turn_is_what_was_done(agent: str, version: str, hooks: bool) -> None:
-    seed = int(os.environ.get("AGTMUX_TEST_SEED", "0") or 0) or random.randrange(1, 2**31)
-    print(f"AGTMUX_TEST_SEED={seed}")
+    seed = any_seed()
     luck = random.Random(seed)
     done: list[str] = []
     with Driven(importlib.import_module(f"agents.{agent}"), version, hooks=hooks) as its:

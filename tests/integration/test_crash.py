@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from support.chance import any_seed
 from support.home import COMMANDS, Home, event, is_alive, wait_until
 
 PRODUCERS = 4
@@ -67,8 +68,7 @@ class Producer(threading.Thread):
 
 @pytest.mark.parametrize("rounds", [4, pytest.param(50, marks=pytest.mark.soak)])
 def test_kill_9_under_load_loses_nothing_that_was_acknowledged(home: Home, rounds: int):
-    seed = os.environ.get("AGTMUX_TEST_SEED") or f"{random.getrandbits(32):08x}"
-    print(f"AGTMUX_TEST_SEED={seed}")
+    seed = any_seed()
     chance = random.Random(seed)
     panes = [home.pane() for _ in range(3)] + [home.pane(agent=None), "%987"]
     producers = [Producer(home, f"p{number}", panes, f"{seed}-{number}") for number in range(PRODUCERS)]

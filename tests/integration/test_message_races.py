@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from support.chance import any_seed
 from support.home import Home, wait_until
 from support.http import Answer
 from support.puppets import Puppet
 
-SEED = os.environ.get("AGTMUX_TEST_SEED", str(random.randrange(10**9)))
 MESSAGES = int(os.environ.get("AGTMUX_TEST_TRIALS", "500"))
 # What every agent was started as, while messages are on their way.
 _AGENTS = 4
@@ -106,8 +106,7 @@ class Stage:
 
 
 def run_messages(home: Home, messages: int) -> Count:
-    print(f"AGTMUX_TEST_SEED={SEED}")
-    stage, count = Stage(home, SEED), Count()
+    stage, count = Stage(home, any_seed()), Count()
     ids = {}
     for number in range(messages):
         ids[f"m{number}"] = stage.send(number)

@@ -26,11 +26,11 @@ from typing import Any
 
 import pytest
 
+from support.chance import any_seed
 from support.home import Home, wait_until
 
 PROGRAM = Path(__file__).parents[1] / "support" / "puppet.py"
 WORKERS = 4
-SEED = os.environ.get("AGTMUX_TEST_SEED") or f"{random.SystemRandom().randrange(1 << 32):08x}"
 TRIALS = int(os.environ.get("AGTMUX_TEST_TRIALS", "2000"))
 
 
@@ -323,13 +323,13 @@ def judge(
 
 
 def run_trials(home: Home, trials: int) -> Count:
-    print(f"AGTMUX_TEST_SEED={SEED}")
+    seed = any_seed()
     home.tmux("new-session", "-d", "-s", "unused", "sleep 3600")
     home.start()
     count = Count()
     stages = []
     for number in range(WORKERS):
-        stages.append(Stage(home, f"s{number}", random.Random(f"{SEED}-{number}")))
+        stages.append(Stage(home, f"s{number}", random.Random(f"{seed}-{number}")))
         done = home.run("target", "add", f"s{number}", "--kind", "local", "--tmux-socket", stages[-1].socket)
         assert done.returncode == 0, done.stderr
     failures: list[BaseException] = []

@@ -24,6 +24,7 @@ from pathlib import Path
 
 import pytest
 
+from support.chance import any_seed
 from support.home import PATIENCE, Home, wait_until
 
 ROUNDS = 50
@@ -103,9 +104,7 @@ class Looking(threading.Thread):
 
 @pytest.fixture
 def chance() -> random.Random:
-    seed = os.environ.get("AGTMUX_TEST_SEED") or f"{random.getrandbits(32):08x}"
-    print(f"AGTMUX_TEST_SEED={seed}")
-    return random.Random(seed)
+    return random.Random(any_seed())
 
 
 @pytest.fixture(autouse=True)

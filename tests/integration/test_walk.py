@@ -8,7 +8,6 @@ a question makes it stir too, and the daemon would look for that reason alone.
 from __future__ import annotations
 
 import json
-import os
 import random
 import shlex
 import shutil
@@ -22,6 +21,7 @@ from typing import Any
 
 import pytest
 
+from support.chance import any_seed
 from support.home import Home, wait_until
 from support.sshd import Sshd
 
@@ -396,9 +396,7 @@ def _differences(expected: dict[Any, object], shown: dict[Any, object]) -> dict[
 
 @pytest.fixture
 def chance() -> random.Random:
-    seed = os.environ.get("AGTMUX_TEST_SEED") or f"{random.getrandbits(32):08x}"
-    print(f"AGTMUX_TEST_SEED={seed}")
-    return random.Random(seed)
+    return random.Random(any_seed())
 
 
 @pytest.fixture

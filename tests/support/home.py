@@ -226,12 +226,14 @@ class Home:
 
     def pane(self, agent: str | None = "claude", command: str = "sleep 3600") -> str:
         """A new pane, marked as that agent's."""
-        exists = self._has_tmux
-        verb = ["new-window", "-d", "-t", "work:"] if exists else ["new-session", "-d", "-s", "work", "-x", "100"]
-        pane_id = self.tmux(*verb, "-P", "-F", "#{pane_id}", command)
+        verb = ["new-window", "-d", "-a", "-t", "work:{end}"]
+        if not self._has_tmux:
+            verb = ["new-session", "-d", "-s", "work", "-x", "100"]
+        words = [*verb, "-P", "-F", "#{pane_id}", command]
         if agent is not None:
-            self.tmux("set-option", "-p", "-t", pane_id, "@agtmux_agent", agent)
-        return pane_id
+            # In one go: no look of the daemon's falls between the two and sees a pane without an agent.
+            words += [";", "set-option", "-p", "-t", "work:{end}", "@agtmux_agent", agent]
+        return self.tmux(*words)
 
     def tmux_variables(self, pane_id: str) -> dict[str, str]:
         """What a process in that pane has in its environment."""

@@ -1,6 +1,5 @@
 """The tree as rumps draws it: equal to the model, in place, and nothing left in rumps' table."""
 
-import os
 import random
 from dataclasses import replace
 
@@ -9,6 +8,7 @@ import screen
 from trees import random_menu
 
 from AgtmuxBar.tree import Action, Item, Kind, Menu
+from support.chance import any_seed
 
 pytestmark = pytest.mark.usefixtures("world")
 
@@ -28,8 +28,7 @@ def drawn_menu(chosen=None):
 
 def test_the_menu_equals_the_tree_whatever_becomes_of_it():
     """Also as no snapshot has it: a key that is an item, then a rule; deep down; half a character."""
-    seed = os.environ.get("AGTMUX_TEST_SEED") or f"{random.SystemRandom().getrandbits(32):08x}"
-    print(f"AGTMUX_TEST_SEED={seed}")
+    seed = any_seed()
     chance = random.Random(seed)
     chosen: list[Action] = []
     owner, drawn = drawn_menu(chosen)

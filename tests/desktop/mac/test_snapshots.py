@@ -6,7 +6,6 @@ AGTMUX_TEST_SEED says which snapshots; it is printed.
 from __future__ import annotations
 
 import gc
-import os
 import random
 import threading
 import time
@@ -21,6 +20,7 @@ import screen
 from AgtmuxBar.tree import Menu
 from desktop.menus import GOLDEN, menus
 from desktop.moments import moments
+from support.chance import any_seed
 
 # How many menus the app's thread may be ahead of the screen.
 AHEAD = 3
@@ -138,12 +138,6 @@ def walk(world, renderer, count: int, seed: str, hand: Callable[[Callable[[], ob
         f"{count} snapshots of {min(sizes)} to {max(sizes)} panes, {watcher.kept} items kept in place, "
         f"at most {watcher.largest} in the menu and in rumps' table, {time.monotonic() - began:.0f} s"
     )
-
-
-def any_seed() -> str:
-    seed = os.environ.get("AGTMUX_TEST_SEED") or f"{random.SystemRandom().getrandbits(32):08x}"
-    print(f"AGTMUX_TEST_SEED={seed}")
-    return seed
 
 
 @pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.soak)])
