@@ -14,52 +14,22 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from agtmux.bridge.tools import TOOLS
+from support.asking import GREETING, Spoken
 from support.home import COMMANDS, Home, wait_until
 
 BRIDGE = str(COMMANDS / "agtmux-mcp")
-GREETING = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "0"}}
 
 
 def parameters(home: Home, **env: str) -> StdioServerParameters:
     return StdioServerParameters(command=BRIDGE, args=["--socket", str(home.socket)], env=home.env | env)
 
 
-class Bridge:
-    """The process, spoken to line by line, as agents of before 2026 do."""
+class Bridge(Spoken):
+    """The process, spoken to as agents of before 2026 do."""
 
     def __init__(self, home: Home, *words: str) -> None:
         command = [BRIDGE, *(words or ("--socket", str(home.socket)))]
-        self.process = home.spawn(*command, stdin=subprocess.PIPE)
-        self._next = 0
-
-    def ask(self, method: str, **params: Any) -> Any:
-        self.send(method, **params)
-        return self.read()
-
-    def send(self, method: str, **params: Any) -> None:
-        self._next += 1
-        self.write({"jsonrpc": "2.0", "id": self._next, "method": method, "params": params})
-
-    def write(self, message: Any) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps(message) + "\n")
-        self.process.stdin.flush()
-
-    def read(self) -> Any:
-        assert self.process.stdout is not None
-        return json.loads(self.process.stdout.readline())
-
-    def greet(self) -> Any:
-        answer = self.ask("initialize", **GREETING)
-        self.write({"jsonrpc": "2.0", "method": "notifications/initialized"})
-        return answer
-
-    def call(self, tool: str, **arguments: Any) -> Any:
-        return self.ask("tools/call", name=tool, arguments=arguments)["result"]
-
-    def end(self) -> int:
-        self.process.communicate(timeout=10)
-        return self.process.returncode
+        super().__init__(home.spawn(*command, stdin=subprocess.PIPE))
 
 
 def watched(home: Home, agent: str = "claude") -> str:
@@ -203,7 +173,7 @@ def test_a_daemon_that_comes_back_is_not_noticed(home: Home, number: int) -> Non
     answer = bridge.read()
     assert answer["result"]["structuredContent"]["agent"]["ref"].endswith(pane), answer
     assert not bridge.call("list_agents")["isError"]
-    assert bridge.end() == 0
+    assert bridge.end()[0] == 0
 
 
 def test_without_a_daemon_a_tool_says_what_to_do(home: Home) -> None:
@@ -215,7 +185,7 @@ def test_without_a_daemon_a_tool_says_what_to_do(home: Home) -> None:
     # One is started: the same agent, the same bridge.
     home.start()
     assert bridge.call("list_agents")["structuredContent"]["agents"] == []
-    assert bridge.end() == 0
+    assert bridge.end()[0] == 0
 
 
 def test_long_lines_and_wrong_ones_hurt_nobody(home: Home) -> None:

@@ -67,11 +67,14 @@ class Asker:
 class Spoken:
     """A bridge, spoken to line by line."""
 
-    def __init__(self, command: Sequence[str], env: Mapping[str, str]) -> None:
-        self.process = subprocess.Popen(
-            command, env=dict(env), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
         self._next = 0
+
+    @classmethod
+    def started(cls, command: Sequence[str], env: Mapping[str, str]) -> Spoken:
+        pipe = subprocess.PIPE
+        return cls(subprocess.Popen(command, env=dict(env), stdin=pipe, stdout=pipe, stderr=pipe, text=True))
 
     def send(self, method: str, **params: Any) -> None:
         self._next += 1

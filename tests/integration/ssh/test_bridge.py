@@ -65,7 +65,7 @@ def spoken(vm: Sshd) -> Iterator[Callable[..., Spoken]]:
     made: list[Spoken] = []
 
     def speak(*words: str) -> Spoken:
-        made.append(Spoken(words or command(vm), vm.env))
+        made.append(Spoken.started(words or command(vm), vm.env))
         return made[-1]
 
     yield speak
@@ -113,7 +113,7 @@ def test_agents_there_are_told_and_everything_goes_again(home: Home, vm: Sshd, s
         "codex": "registered",
     }
     # As the agent there would, with next to nothing in its environment.
-    bridge = Spoken(command(vm), {"PATH": "/usr/bin:/bin"})
+    bridge = Spoken.started(command(vm), {"PATH": "/usr/bin:/bin"})
     assert bridge.greet()["result"]["serverInfo"]["name"] == "agtmux"
     assert bridge.call("list_agents")["structuredContent"]["you"] is None
     assert bridge.end() == (0, "")
@@ -299,7 +299,7 @@ def test_the_daemon_ends_in_time_with_sessions_open(home: Home, vms: Vms) -> Non
     daemon = home.start()
     add(home, "vm1")
     mcp(home, "register")
-    bridges = [Spoken(command(vm), vm.env) for _ in range(3)]
+    bridges = [Spoken.started(command(vm), vm.env) for _ in range(3)]
     try:
         for bridge in bridges:
             bridge.greet()
