@@ -54,6 +54,7 @@ class Stage:
         self.socket = str(self.folder / "tmux")
         self.generation = 0
         self.asked = 0
+        self.settled = 0
         self.read: dict[Path, int] = {}
         # Who is in the pane of interest.
         self.who = ""
@@ -110,6 +111,18 @@ class Stage:
             self.read[path] = end
             found += [json.loads(line) for line in data[begin:end].splitlines()]
         return [line for line in found if line["what"] in ("key", "paste", "submit")]
+
+    def settle(self) -> None:
+        """Until what tmux was given has arrived: it is asked after it, and so is the puppet."""
+        self.tmux("list-panes", "-a")
+        time.sleep(0.02)
+        self.settled += 1
+        order, pid = f"settle {self.settled}", self.pid()
+        self.tell(order)
+        wait_until(
+            lambda: not _is_alive(pid) or any(line["data"] == order for line in self.lines(self.who)),
+            f"{self.name}: {self.who} to hear that it is to settle",
+        )
 
     def items(self) -> list[dict[str, Any]]:
         path = f"/v1/panes?all=1&target={self.name}"
@@ -231,7 +244,8 @@ _HAPPENS = [
 def trial(stage: Stage, number: int, count: Count) -> None:
     chance = stage.chance
     stage.set_up()
-    stage.news()
+    if late := stage.news():
+        count.wrong.append(f"{stage.name} {number}: given after the trial before was over: {late}")
     is_answer = chance.random() < 0.35
     shown = None
     if is_answer:
@@ -273,9 +287,7 @@ def trial(stage: Stage, number: int, count: Count) -> None:
     answer = stage.home.ask("POST", f"/v1/actions/{action}", asked)
     if not is_early:
         beside.join()
-    # What tmux was given has arrived: it is asked after it, and so is the puppet.
-    stage.tmux("list-panes", "-a")
-    time.sleep(0.02)
+    stage.settle()
     count.trials += 1
     count.happened[what] += 1
     code = answer.json["result_code"] if answer.status == 200 else answer.error["code"]
