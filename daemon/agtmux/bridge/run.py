@@ -183,6 +183,8 @@ class Bridge:
             self._relay.given_up()
             if not self._has_told:
                 self._has_told = True
+                # Whoever waits for an answer has it first: what follows may take seconds.
+                self._pass_on()
                 self._on_given_up()
 
 

@@ -88,10 +88,12 @@ class Reason(StrEnum):
 
 
 class Stage(StrEnum):
-    """How far its typing has come; each is written down before it is begun."""
+    """How far its typing has come. What is to be done is written down before it is begun."""
 
     NONE = ""
     PASTING = "pasting"
+    # It stood in the prompt, or in somebody's draft, and Enter was not pressed by us.
+    TYPED = "typed"
     ENTERING = "entering"
 
 

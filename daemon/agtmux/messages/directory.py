@@ -47,6 +47,8 @@ class Directory:
         self._roles: dict[RuntimeId, Role] = {}
         # Names that are a team's while it is up, whether anybody has them or not.
         self._kept: dict[str, str] = {}
+        # Names of agents that are not up yet, with their team if they are to be of one.
+        self._promised: dict[str, str] = {}
         # Told of the panes whose agents are called something else now.
         self.on_change: list[Callable[[set[PaneKey], Timestamp], None]] = []
 
@@ -67,9 +69,11 @@ class Directory:
 
     def keep(self, team: str, names: Collection[str]) -> None:
         """These are for its members from now on, and no others: what is written to one that has ended is not for
-        whoever calls itself that. Raises if another team has one of them."""
+        whoever calls itself that. Raises if another team has one of them, or somebody else is about to have."""
         for name in names:
             self._check_kept(name, team)
+            if self._promised.get(name, team) != team:
+                raise _promised(name)
         self._kept = {name: each for name, each in self._kept.items() if each != team} | dict.fromkeys(names, team)
 
     def check_free(self, role: str, team: str = "") -> None:
@@ -82,6 +86,18 @@ class Directory:
                 f"{role[:40]!r} is no name for an agent; begin with a letter, go on with letters, digits, - and _, up"
                 " to 32, and do not end in a dash and a number",
             )
+        if role in self._promised:
+            raise _promised(role)
+        self._check_unused(role, team)
+
+    def promise(self, role: Role) -> None:
+        """Nobody else is called that until it is given or released."""
+        self._promised[role.role] = role.team
+
+    def release(self, role: Role) -> None:
+        self._promised.pop(role.role, None)
+
+    def _check_unused(self, role: str, team: str) -> None:
         self._check_kept(role, team)
         if self._called(role):
             raise AgtmuxError(ErrorCode.PRECONDITION_FAILED, f"another agent is called {role!r}; choose another name")
@@ -101,9 +117,9 @@ class Directory:
         return None
 
     async def give(self, runtime_id: RuntimeId, role: Role, now: Timestamp) -> None:
-        """From now on it is called that. Raises as `check_free` does."""
+        """From now on it is called that, as it was promised. Raises if somebody else is."""
         if role.role and self._roles.get(runtime_id) != role:
-            self.check_free(role.role, role.team)
+            self._check_unused(role.role, role.team)
         peers = None if role.peers is None else json.dumps(role.peers)
         living = [str(each) for each in self._world.by_runtime]
 
@@ -195,6 +211,12 @@ class Directory:
     def _agents(self) -> list[PaneKey]:
         records = self._world.records
         return [key for key in self._world.panes if key in records and records[key].runtime.has_agent]
+
+
+def _promised(name: str) -> AgtmuxError:
+    return AgtmuxError(
+        ErrorCode.PRECONDITION_FAILED, f"another agent is about to be called {name!r}; choose another name"
+    )
 
 
 def is_role(name: str) -> bool:

@@ -5,8 +5,10 @@ daemon dies over one, the next knows how far it may have come, and the prompt te
 
     pasting,  the prompt holds the text          Enter is pressed now
     pasting,  the prompt holds something else    nothing was typed: it waits again, unless its id is on the screen
+    typed,    the prompt holds the text          Enter is pressed now
+    typed,    the prompt holds something else    its user has submitted it if the screen shows it; else it waits again
     entering, the prompt holds the text          Enter did not get there: it is pressed now
-    entering, the prompt holds something else    it was taken
+    entering, the prompt holds something else    it was taken if the screen shows it elsewhere; else it is uncertain
 """
 
 from __future__ import annotations
@@ -41,8 +43,6 @@ _REASONS: Final = {
     ErrorCode.TARGET_UNREACHABLE: Reason.UNREACHABLE,
     ErrorCode.TIMEOUT: Reason.UNREACHABLE,
 }
-# Of a message that has been begun with: why it may stand in somebody's draft.
-_JOINED: Final = frozenset({Reason.DRAFT_PRESENT, Reason.INTERRUPTED})
 # An empty prompt is believed when it is seen again after so long: an agent may be slow to show what it was given.
 _BELIEVED_AFTER: Final = 1.5
 
@@ -68,8 +68,6 @@ class Gate:
         self._sessions = sessions
         # By message, while it is typed: where its steps are noted.
         self._at: dict[str, Message] = {}
-        # Messages that were seen, or may stand, in a prompt together with what somebody else has typed.
-        self._joined: set[str] = set()
 
     @property
     def kind(self) -> Kind:
@@ -81,18 +79,13 @@ class Gate:
         record = self._world.records.get(key)
         if record is None or record.runtime.runtime_id != message.receiver.runtime_id:
             return Outcome(message, reason=Reason.RECEIVER_ENDED)
-        outcome = await self._attempted(desk, key, record, message)
-        if outcome.message is None or outcome.is_delivered or outcome.message.stage is Stage.NONE:
-            self._joined.discard(message.message_id)
-        return outcome
-
-    async def _attempted(self, desk: Desk, key: PaneKey, record: Record, message: Message) -> Outcome:
         try:
             session = self._sessions.of(record)
+            if message.stage is not Stage.NONE and session is not None:
+                # It has no prompt that would ever tell how far it came.
+                return Outcome(message, is_uncertain=True, reason=Reason.INTERRUPTED)
             if message.stage is not Stage.NONE:
-                # A session has no prompt that would tell how far it came.
-                is_lost = session is not None
-                return Outcome(message, reason=Reason.INTERRUPTED) if is_lost else await self._finish(record, message)
+                return await self._finish(record, message)
             if (reason := self._not_now(record, message)) is not Reason.NONE:
                 return Outcome(message, reason=reason)
             if session is None:
@@ -172,8 +165,8 @@ class Gate:
             sight = await self._typist.look(record)
             for is_last in (False, True):
                 if (reason := self._undecided(record, sight, text)) is not Reason.NONE:
-                    if reason is Reason.DRAFT_PRESENT:
-                        self._joined.add(message.message_id)
+                    if reason is Reason.DRAFT_PRESENT and message.stage is Stage.PASTING:
+                        return Outcome(await self._mailbox.stay(message), reason=reason)
                     return Outcome(message, reason=reason)
                 if self._typist.holds(record, sight, text):
                     entering = await self._mailbox.enter(message)
@@ -185,7 +178,7 @@ class Gate:
                         return await self._left(entering, error)
                     return Outcome(entering, is_delivered=True)
                 # What stood in the prompt, or in somebody's draft, was submitted if the screen shows it elsewhere now.
-                was_there = message.stage is Stage.ENTERING or self._is_joined(message)
+                was_there = message.stage in (Stage.TYPED, Stage.ENTERING)
                 if (was_there and is_shown(text, sight.text)) or is_identified(message, sight.text):
                     return Outcome(message, is_delivered=True)
                 if not is_last:
@@ -197,15 +190,10 @@ class Gate:
         reason = Reason.DRAFT_PRESENT if sight.seen.composer == "draft" else Reason.NONE
         return Outcome(await self._mailbox.back(message, reason), reason=reason)
 
-    def _is_joined(self, message: Message) -> bool:
-        """Also if an earlier daemon has seen it so: its reason is on the disk."""
-        return message.message_id in self._joined or message.reason in _JOINED
-
     async def _left(self, message: Message, error: AgtmuxError) -> Outcome:
         """It may stand in the prompt. What is known of Enter decides what an empty prompt will mean."""
-        self._joined.add(message.message_id)
         reason = _REASONS.get(error.code, Reason.INTERRUPTED)
-        if message.stage is Stage.ENTERING and error.details.get("entered") is False:
+        if message.stage is not Stage.ENTERING or error.details.get("entered") is False:
             return Outcome(await self._mailbox.stay(message), reason=reason)
         return Outcome(message, reason=reason)
 

@@ -79,9 +79,9 @@ class Mailbox:
         )
 
     async def stay(self, message: Message) -> Message | None:
-        """It stands in the prompt, and Enter was surely not pressed."""
+        """It stood in the prompt, and Enter was surely not pressed."""
         return await self._step(
-            "UPDATE messages SET stage = 'pasting' WHERE message_id = ? AND status = 'delivering'",
+            "UPDATE messages SET stage = 'typed' WHERE message_id = ? AND status = 'delivering'",
             (message.message_id,),
             message.message_id,
         )

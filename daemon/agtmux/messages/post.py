@@ -122,16 +122,21 @@ class Post:
         if letter.type in _ANSWERED_BY_US:
             raise AgtmuxError(ErrorCode.USAGE, f"a {letter.type} is for one agent; name it")
         letter = await self._about(sender, checked(letter))
-        receivers = []
+        receivers, is_full = [], None
         for receiver in self._others(sender, team):
             try:
                 self._policy.check_may(sender.party.name, sender.role, receiver.name)
             except AgtmuxError:
                 continue
+            try:
+                await self._check_room([receiver])
+            except AgtmuxError as error:
+                # One who takes nothing keeps nobody else from hearing it.
+                is_full = error
+                continue
             receivers.append(receiver)
         if not receivers:
-            raise AgtmuxError(ErrorCode.NOT_FOUND, "there is no other agent that it may write to")
-        await self._check_room(receivers)
+            raise is_full or AgtmuxError(ErrorCode.NOT_FOUND, "there is no other agent that it may write to")
         self._policy.count(sender.party.name, [receiver.name for receiver in receivers], self._clock.now())
         return await self._accept(sender, receivers, letter, wait, is_for_all=True)
 

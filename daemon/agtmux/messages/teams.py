@@ -166,6 +166,8 @@ class Teams:
 
     async def run(self) -> None:
         """Looks after the tasks of all teams, as long as any is open."""
+        # What was to be told when this failed is looked at again.
+        self._stirred.set()
         while True:
             await self._stirred.wait()
             self._stirred.clear()
@@ -185,14 +187,10 @@ class Teams:
             # Nothing more will be told once all has been; of who has ended that is so with its task's time.
             is_all_told = told >= _STEPS - ({"receive"} if task.heard_at is not None else set())
             is_done = task.is_over or request.status in _NOT_DELIVERED or (state is None and "task" in found)
-            if is_done or is_all_told:
-                self._done.add(request.message_id)
-            else:
-                is_open = True
+            is_open |= not (is_done or is_all_told)
             for step, text in found.items():
                 if (step, request.message_id) in self._told:
                     continue
-                self._told.add((step, request.message_id))
                 letter = Letter(
                     text,
                     MessageType.ERROR,
@@ -203,6 +201,9 @@ class Teams:
                     request_ref=f"{step}:{request.message_id}",
                 )
                 await self._post.notify(request.sender, letter)
+                self._told.add((step, request.message_id))
+            if is_done or is_all_told:
+                self._done.add(request.message_id)
         return is_open
 
     async def _task(self, request: Message) -> Task:

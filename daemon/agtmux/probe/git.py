@@ -207,7 +207,10 @@ def check_removable(path: str, limit: float) -> dict[str, object]:
             "git was told to overlook changes of %s in %s (assume-unchanged or skip-worktree); take that back first"
             % (_shown(overlooked), _shown(top))
         )
-    refs = git.read("for-each-ref", "--format=%(refname)", "--contains", "HEAD").decode("utf-8", "replace").split()
+    # A stash has them too, and is dropped without a thought.
+    lasting = ("refs/heads", "refs/tags", "refs/remotes")
+    holding = git.read("for-each-ref", "--format=%(refname)", "--contains", "HEAD", *lasting)
+    refs = holding.decode("utf-8", "replace").split()
     if found["commit"] and not [ref for ref in refs if ref != "refs/heads/%s" % found["branch"]]:
         raise GitError("%s has commits that are nowhere else; push or merge them first" % _shown(top))
     return {"top": top, "branch": found["branch"]}

@@ -29,7 +29,7 @@ from agtmux.worktrees.launches import Launch, Launches
 from agtmux.worktrees.names import session_of
 from agtmux.worktrees.order import By, Launched, Order
 from agtmux.worktrees.trees import Trees
-from agtmux.worktrees.waiting import Waiting, instance_of
+from agtmux.worktrees.waiting import NothingRunsError, Waiting, instance_of
 
 ACTION: Final = "launch"
 UP: Final = "up"
@@ -64,8 +64,6 @@ class Launcher:
         # One at a time is let in, so that two cannot both be the last that fits.
         self._door = asyncio.Lock()
         self._under_way: dict[str, asyncio.Task[Launched]] = {}
-        # Roles that were promised to agents that are not up yet.
-        self._promised: set[str] = set()
 
     async def launch(self, request_ref: str, order: Order, by: By, actor: str) -> Launched:
         """Returns once it is up; raises what kept it from being so. It goes on if nobody waits for it any more."""
@@ -99,11 +97,6 @@ class Launcher:
             raise AgtmuxError(ErrorCode.TARGET_NOT_FOUND, f"no target is called {order.target_id[:64]!r}")
         if order.role is not None:
             self._directory.check_free(order.role.role, order.role.team)
-            if order.role.role in self._promised:
-                raise AgtmuxError(
-                    ErrorCode.PRECONDITION_FAILED,
-                    f"another agent is about to be called {order.role.role!r}; choose another name",
-                )
         now = self._clock.now()
         self._launches.check(by.runtime_id, now)
         action = Action(
@@ -126,9 +119,9 @@ class Launcher:
 
     async def _carried_out(self, action: Action, order: Order, sheet: AgentSheet, by: By) -> Launched:
         about: dict[str, Any] = {}
-        role = None if order.role is None else order.role.role
+        role = order.role
         if role is not None:
-            self._promised.add(role)
+            self._directory.promise(role)
         try:
             action, record = await self._started(action, order, sheet, by, about)
             about |= await self._introduced(record, order, about)
@@ -144,7 +137,7 @@ class Launcher:
             raise
         finally:
             if role is not None:
-                self._promised.discard(role)
+                self._directory.release(role)
             await asyncio.shield(self._launches.settle(action.action_id, self._clock.now()))
         finished = await self._ledger.finish(action, self._clock.now(), UP, None, about)
         return Launched(finished, _told(finished))
@@ -169,9 +162,9 @@ class Launcher:
         about |= {"worktree": added.top, "branch": added.branch, "is_new_worktree": added.is_new}
         try:
             return await self._started_in(added.top, added.top, action, order, sheet, by, about)
-        except AgtmuxError as error:
-            # Only what surely runs nowhere: what was left in its pane works there.
-            if not added.is_new or error.code is not ErrorCode.PRECONDITION_FAILED:
+        except NothingRunsError as error:
+            # Whatever else failed, what was left in its pane works there.
+            if not added.is_new:
                 raise
             raise AgtmuxError(
                 error.code, f"{error.message}; {await self._undone(order, added, about)}", error.details
@@ -204,7 +197,7 @@ class Launcher:
             started = await self._fleet.run(order.target_id, errand, Started)
         except AgtmuxError as error:
             if error.code is ErrorCode.PRECONDITION_FAILED:
-                raise
+                raise NothingRunsError(error.message, error.details) from None
             # The pane may have been made before the way there was lost.
             raise AgtmuxError(error.code, error.message, {**error.details, "result_code": UNCERTAIN}) from None
         instance = instance_of(order.target_id, started)

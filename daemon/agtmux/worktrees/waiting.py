@@ -28,6 +28,13 @@ _AT_WORK: Final = frozenset({State.RUNNING, State.COMPLETED})
 _LINES_TOLD: Final = 12
 
 
+class NothingRunsError(AgtmuxError):
+    """What was started has ended, or was never started: nobody works where it was to."""
+
+    def __init__(self, message: str, details: dict[str, object] | None = None) -> None:
+        super().__init__(ErrorCode.PRECONDITION_FAILED, message, details)
+
+
 class Waiting:
     def __init__(self, fleet: Fleet, world: World, registry: Registry, typist: Typist, limit: float) -> None:
         self._fleet = fleet
@@ -121,12 +128,10 @@ class Waiting:
         except AgtmuxError as error:
             if error.code is not ErrorCode.RUNTIME_STALE:
                 return ""
-            raise AgtmuxError(ErrorCode.PRECONDITION_FAILED, "it ended as soon as it was started") from None
+            raise NothingRunsError("it ended as soon as it was started") from None
         text = str.__str__(redact_text(showing.text))
         if showing.is_dead:
-            raise AgtmuxError(
-                ErrorCode.PRECONDITION_FAILED, f"it ended as soon as it was started; {_shown(text)}", {"screen": text}
-            )
+            raise NothingRunsError(f"it ended as soon as it was started; {_shown(text)}", {"screen": text})
         return text
 
     async def _settled(self, instance: PaneInstance, started: Started) -> None:

@@ -143,12 +143,12 @@ class MailDesk:
 
     async def read_messages(self, caller: Caller, asked: ReadMessages) -> GivenMessages:
         receiver = self._sender(caller).party
-        messages = await self._post.fetch(receiver, asked.limit)
+        earlier = []
         if asked.include_delivered:
-            new = {message.message_id for message in messages}
             wanted = Wanted(receiver_id=receiver.runtime_id, status=Status.DELIVERED)
-            earlier = await self._post.mailbox.listing(wanted, asked.limit + len(new))
-            messages += [message for message in earlier if message.message_id not in new]
+            earlier = await self._post.mailbox.listing(wanted, asked.limit)
+        # Last: what was fetched is given back only as long as nothing else has to be waited for.
+        messages = [*await self._post.fetch(receiver, asked.limit), *earlier]
         return GivenMessages([_given(message) for message in that_fit(messages[: asked.limit])])
 
     async def wait_for_messages(self, caller: Caller, asked: WaitForMessages) -> GivenMessages:
