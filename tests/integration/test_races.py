@@ -40,6 +40,8 @@ class Count:
     results: Counter[str] = field(default_factory=Counter)
     happened: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
+    # Keys that tmux pressed before the dialog they came to was on its screen: nobody outside the agent can know of it.
+    crossed: list[str] = field(default_factory=list)
 
 
 class Stage:
@@ -319,7 +321,8 @@ def judge(
             opened = [
                 each["t"] for each in stage.lines(line["who"]) if each["data"].startswith(f"ask {line['dialog']} ")
             ]
-            count.wrong.append(f"{told}: at an open dialog, {line['t'] - opened[0]:.6f} s after it opened: {line}")
+            at = f"{told}: at an open dialog, {line['t'] - opened[0]:.6f} s after it opened: {line}"
+            (count.wrong if line["on_screen"] else count.crossed).append(at)
     keys = [line["data"] for line in given if line["what"] == "key"]
     if action in ("approve", "deny") and len(keys) > 1:
         count.wrong.append(f"{told}: more than one key: {keys}")
@@ -362,10 +365,10 @@ def run_trials(home: Home, trials: int) -> Count:
     finally:
         for stage in stages:
             stage.tmux("kill-server")
-    print(f"{count.trials} trials, {len(count.wrong)} wrong")
+    print(f"{count.trials} trials, {len(count.wrong)} wrong, {len(count.crossed)} crossed by a dialog on its way")
     print("results:", dict(count.results.most_common()))
     print("beside:", dict(count.happened.most_common()))
-    print(*count.wrong, sep="\n")
+    print(*count.wrong, *count.crossed, sep="\n")
     if failures:
         raise failures[0]
     return count
@@ -381,4 +384,5 @@ def test_a_few_races(home: Home) -> None:
 def test_many_races(home: Home) -> None:
     count = run_trials(home, TRIALS)
     assert not count.wrong, "\n".join(count.wrong[:10])
+    assert len(count.crossed) <= count.trials / 200, "\n".join(count.crossed[:10])
     assert count.results["delivered"] > count.trials / 10

@@ -7,7 +7,9 @@ Told what to do by datagrams to FOLDER/NAME.sock: `ask ID TEXT` opens a dialog, 
 `draft TEXT` types for the user, `answer` has the user answer the dialog, `clear` has the user take back what is
 typed, `reset` leaves an empty prompt, `muddle` has it take the next Enter for a part of the text, `run N COMMAND`
 starts something below it, `exit` ends it. What it was given goes to FOLDER/NAME.log, a line of JSON each: the keys and
-pastes, and what was open when they came.
+pastes, and what was open when they came. A dialog is `on_screen` once the
+terminal has answered a question that was asked behind it: what comes before that answer was pressed before the terminal
+could know of the dialog.
 
 As a `shell` it has the puppet run in its foreground, and what comes after that has ended goes to NAME-shell.log.
 """
@@ -17,6 +19,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import select
 import signal
 import socket
@@ -29,6 +32,7 @@ from pathlib import Path
 
 RULE = "─" * 78
 PASTE, PASTED = b"\x1b[200~", b"\x1b[201~"
+WHERE, HERE, HERE_BEGUN = "\x1b[6n", re.compile(rb"\x1b\[\d+;\d+R"), re.compile(rb"\x1b\[\d*;?\d*")
 
 
 class Puppet:
@@ -44,6 +48,8 @@ class Puppet:
         self.is_muddled = False
         self.beats = 0
         self.buffer = b""
+        # Answers of the terminal's that are still to come.
+        self.unanswered = 0
 
     def run(self) -> None:
         before = termios.tcgetattr(0)
@@ -77,6 +83,9 @@ class Puppet:
             self.dialog = (dialog_id, text)
             # It is open from here on, and not once this has been written down.
             self.draw()
+            self.unanswered += 1
+            sys.stdout.write(WHERE)
+            sys.stdout.flush()
         elif word == "answer":
             self.dialog, self.is_busy = None, True
         elif word == "draft":
@@ -102,6 +111,7 @@ class Puppet:
     def note(self, what: str, data: str) -> None:
         open_dialog = None if self.dialog is None else self.dialog[0]
         line = {"t": time.monotonic(), "who": self.name, "dialog": open_dialog, "what": what, "data": data}
+        line["on_screen"] = not self.unanswered
         with self.log.open("a", encoding="utf-8") as log:
             log.write(json.dumps(line) + "\n")
 
@@ -118,7 +128,11 @@ class Puppet:
                 if self.dialog is None:
                     self.draft += text.decode("utf-8", "replace").replace("\r", "\n")
                 continue
-            if PASTE.startswith(self.buffer[: len(PASTE)]) and len(self.buffer) > 1:
+            if here := HERE.match(self.buffer):
+                self.unanswered, self.buffer = self.unanswered - 1, self.buffer[here.end() :]
+                continue
+            is_begun = PASTE.startswith(self.buffer[: len(PASTE)]) or HERE_BEGUN.fullmatch(self.buffer)
+            if is_begun and len(self.buffer) > 1:
                 return
             key, self.buffer = self.buffer[:1], self.buffer[1:]
             self.press(key)

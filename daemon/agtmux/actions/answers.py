@@ -63,8 +63,7 @@ def answer(decisions: Decided, known: Known, typist: Typist, *, allow: bool) -> 
             raise _another(meant, record.dialog)
         question = decisions.waiting(record.runtime.runtime_id)
         # Of several things that it asks at once, the hook of one may wait while the dialog of another is shown.
-        is_meant = question is not None and (meant is None or record.shows(question.attention))
-        if question is not None and is_meant:
+        if question is not None and record.asks(question.attention):
             return await _by_hook(decisions, known, question, record, asked, still_there, reason, allow=allow)
         async with typist.writer(record):
             return await _by_key(typist, record, still_there, reason, allow=allow)
@@ -87,11 +86,12 @@ async def _by_hook(
     handed = await decisions.decide(record.runtime.runtime_id, question.event_id, allow=allow, message=reason)
     if handed is Handed.NOBODY_WAITS:
         raise AgtmuxError(ErrorCode.PRECONDITION_FAILED, "it was answered in the same moment; nothing was done")
-    if handed is Handed.UNCERTAIN or not await _moves_on(known, asked.key, record):
-        raise AgtmuxError(
-            ErrorCode.DELIVERY_UNCERTAIN,
-            "the answer was handed over, and the agent has not moved on; look at its pane before you answer again",
-        )
+    if handed is Handed.UNCERTAIN:
+        raise _uncertain("the hook went while the answer was on its way")
+    after = await _moved_on(known, asked.key, record)
+    if allow and (after is None or after.row.reason_code == Reason.INTERRUPTED):
+        what = "ended" if after is None else "was stopped"
+        raise _uncertain(f"the answer was handed over, and the agent {what} in the same moment")
     summary = "" if question.attention is None else str.__str__(question.attention.summary)
     return Done(DELIVERED, {"way": "hook", "question": summary}, {"question": summary or None})
 
@@ -207,16 +207,17 @@ async def _hand_over(typist: Typist, record: Record, reason: str, still_there: S
             return str(error.details.get("result_code") or error.code)
 
 
-async def _moves_on(known: Known, key: tuple[TargetId, PaneId], before: Record) -> bool:
-    """Whether what was asked is asked no more."""
+async def _moved_on(known: Known, key: tuple[TargetId, PaneId], before: Record) -> Record | None:
+    """The agent when it asks that no more, or None if it has ended; raises if it goes on asking."""
     deadline = asyncio.get_running_loop().time() + _PATIENCE
     while True:
         record = known.records.get(key)
-        is_same = record is not None and record.runtime.runtime_id == before.runtime.runtime_id
-        if not is_same or (record is not None and record.row.state_version != before.row.state_version):
-            return True
+        if record is None or record.runtime.runtime_id != before.runtime.runtime_id:
+            return None
+        if record.row.state_version != before.row.state_version:
+            return record
         if asyncio.get_running_loop().time() > deadline:
-            return False
+            raise _uncertain("the answer was handed over, and the agent has not moved on")
         await asyncio.sleep(_LOOK_EVERY)
 
 

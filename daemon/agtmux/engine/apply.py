@@ -15,8 +15,9 @@ from agtmux.domain.runtimes import Runtime, RuntimeId
 from agtmux.domain.states import Confidence, Health, Reason, Source, State
 from agtmux.domain.timestamps import Timestamp
 from agtmux.engine.order import OrderKey, order_key
+from agtmux.engine.questions import is_same
 from agtmux.engine.resolve import Evidence, Resolution, Signal, resolve
-from agtmux.engine.transitions import EVENT_DRIVEN, Policy
+from agtmux.engine.transitions import Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class Record:
 
     @property
     def dialog(self) -> str | None:
-        """The fingerprint of the dialog that was last seen to be open; None if none is."""
+        """The fingerprint of the dialog that was last seen to be open, and is the one that is shown to be asked."""
         told = self.signals.get(Source.WRAPPER)
         if told is not None and told.verdict.dialog is not None:
             # Whoever wraps an agent knows what it asks, and draws nothing that could be seen.
@@ -57,27 +58,16 @@ class Record:
         if seen is None or seen.verdict.state not in _WAITING:
             return None
         # What was reported since may be about the next one, which nobody has seen yet.
-        later = [each for each in self.signals.values() if each.source in EVENT_DRIVEN and each.seen_at > seen.seen_at]
-        asked = [each.verdict.attention for each in later if each.verdict.state in _WAITING]
-        return seen.verdict.dialog if all(_is_same(each, seen.verdict.attention) for each in asked) else None
+        asked = self.row.attention if self.row.state in _WAITING else None
+        return seen.verdict.dialog if is_same(asked, seen.verdict.attention) else None
 
-    def shows(self, question: Attention | None) -> bool:
-        """Whether what was reported to be asked is to be read in the dialog that was last seen."""
-        seen = self.signals.get(Source.POLLER)
-        return seen is not None and _is_same(question, seen.verdict.attention)
+    def asks(self, question: Attention | None) -> bool:
+        """Whether that is what is shown to be asked."""
+        shown = self.row.attention
+        return question == shown or is_same(question, shown)
 
 
 _WAITING = frozenset({State.WAITING_APPROVAL, State.WAITING_INPUT})
-
-
-def _is_same(told: Attention | None, seen: Attention | None) -> bool:
-    if told is None or seen is None:
-        return True
-    shown = "".join(f"{seen.summary}{seen.detail or ''}".split())
-    asked = "".join(told.summary.split()).removesuffix("…")
-    # A path is often shown from the project on.
-    name = asked.rpartition("/")[2]
-    return asked in shown or (bool(name) and asked.startswith("/") and name in shown)
 
 
 class Outcome(StrEnum):

@@ -15,6 +15,7 @@ from agtmux.domain.redact import Redacted
 from agtmux.domain.states import PRECEDENCE, Confidence, Health, Reason, Source, State
 from agtmux.domain.timestamps import Timestamp
 from agtmux.engine.order import OrderKey
+from agtmux.engine.questions import is_same
 from agtmux.engine.transitions import EVENT_DRIVEN, WORK_ELSEWHERE, Policy, contradicts
 
 
@@ -93,7 +94,7 @@ def resolve(
         reason_code=decider.verdict.reason_code,
         confidence=confidence,
         source=decider.source,
-        attention=decider.verdict.attention or _shared_attention(decider, fresh, policy),
+        attention=_attention(decider, seen, fresh, policy),
         decided_at=decider.seen_at,
         evidence=_chain(signals, roles),
     )
@@ -163,6 +164,18 @@ def _arbitrate(
         return seen, seen.verdict.confidence
     roles[seen.source] = Role.CONTRADICTS
     return told, told.verdict.confidence.lowered()
+
+
+def _attention(decider: Signal, seen: Signal | None, fresh: list[Signal], policy: Policy) -> Attention | None:
+    """What is asked. Several parts of an agent may ask at once, and one may ask without a report: then it is what can
+    be seen, as that is what an answer goes to."""
+    told = decider.verdict.attention or _shared_attention(decider, fresh, policy)
+    if seen is None or seen.verdict.dialog is None or seen.verdict.state is not decider.verdict.state:
+        return told
+    has_settled = seen.seen_at - decider.seen_at >= policy.settles_after(decider.verdict.state)
+    if not has_settled or is_same(told, seen.verdict.attention):
+        return told
+    return seen.verdict.attention
 
 
 def _shared_attention(decider: Signal, fresh: list[Signal], policy: Policy) -> Attention | None:

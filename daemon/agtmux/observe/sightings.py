@@ -207,9 +207,12 @@ class Sightings:
     def _is_worth_telling(self, sight: _Sight, taken_at: Timestamp) -> bool:
         if sight.reported_at is None or sight.reported != self._meaning(sight):
             return True
-        # Whoever reports a wait may mean another dialog than the one that was seen before: it is seen again now.
-        if _is_dialog(sight.shown) and sight.asked_at is not None and sight.reported_at < sight.asked_at < taken_at:
-            return True
+        if _is_dialog(sight.shown) and sight.asked_at is not None:
+            # Whoever reports a wait may mean another dialog than the one that was seen before: it is seen again now,
+            # and once more when its own has had the time to be drawn.
+            settled_at = sight.asked_at + self._policy.settles_after(State.WAITING_APPROVAL)
+            if any(sight.reported_at < since < taken_at for since in (sight.asked_at, settled_at)):
+                return True
         # What overrules a report has to be told again once it does.
         if sight.reported_repeats < self._policy.sightings_to_overrule <= sight.repeats:
             return True

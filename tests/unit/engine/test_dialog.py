@@ -1,20 +1,28 @@
-"""Which dialog an answer would be for: the one that was seen, unless another question was reported since."""
+"""Which dialog an answer would be for: the one that was seen, if that is what is shown to be asked."""
 
 from dataclasses import replace
 
 import pytest
 
-from agtmux.domain.states import Source
-from agtmux.engine.apply import Record
-from unit.builders import a_record, a_signal, an_attention
+from agtmux.domain.states import Health, Source
+from agtmux.engine.apply import Record, settle
+from unit.builders import POLICY, a_record, a_signal, after, an_attention
 
 
 def shown(*signals) -> str | None:
-    return replace(a_record(), signals={signal.source: signal for signal in signals}).dialog
+    """The fingerprint that goes with what is shown to be asked."""
+    return settled(*signals).dialog
 
 
-def a_sighting(summary: str = "touch label.txt", *, at: float = 0.0, state: str = "waiting_approval"):
-    return a_signal(Source.POLLER, state, at=at, attention=an_attention(summary), dialog="f1")
+def settled(*signals) -> Record:
+    record = replace(a_record(), signals={signal.source: signal for signal in signals})
+    return settle(record, health=Health.OK, now=after(5), policy=POLICY)
+
+
+def a_sighting(
+    summary: str = "touch label.txt", *, at: float = 0.0, state: str = "waiting_approval", dialog: str = "f1"
+):
+    return a_signal(Source.POLLER, state, at=at, attention=an_attention(summary), dialog=dialog)
 
 
 def a_report(summary: str, *, at: float, state: str = "waiting_approval"):
@@ -29,24 +37,39 @@ def test_nothing_was_seen_or_nothing_is_asked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reported", "at", "expected"),
+    ("reported", "at", "asks", "expected"),
     [
-        # Told before it was drawn, as hooks do.
-        ("rm -rf /", -1, "f1"),
-        ("touch label.txt", 1, "f1"),
-        ("touch  label.txt", 1, "f1"),
-        ("rm -rf /", 1, None),
-        ("touch label.txt.old", 1, None),
+        ("touch label.txt", 1, "touch label.txt", "f1"),
+        ("touch  label.txt", 1, "touch  label.txt", "f1"),
+        # What was reported since is another question, whose dialog nobody has seen.
+        ("rm -rf /", 1, "rm -rf /", None),
+        ("touch label.txt.old", 1, "touch label.txt.old", None),
+        ("label.txt", 1, "label.txt", None),
+        # It may still be drawn.
+        ("rm -rf /", -1, "rm -rf /", None),
+        # It had the time to be, and something else is there: that is what a yes would be for.
+        ("rm -rf /", -2, "touch label.txt", "f1"),
+        ("label.txt", -2, "touch label.txt", "f1"),
+        ("touch label.txt", -2, "touch label.txt", "f1"),
     ],
 )
-def test_a_question_that_was_reported_since_is_another(reported: str, at: float, expected: str | None) -> None:
-    assert shown(a_sighting(), a_report(reported, at=at)) == expected
+def test_what_is_shown_to_be_asked_and_what_a_yes_would_be_for_are_one(
+    reported: str, at: float, asks: str, expected: str | None
+) -> None:
+    record = settled(a_sighting(), a_report(reported, at=at))
+    assert record.row.attention is not None
+    assert (record.row.attention.summary, record.dialog) == (asks, expected)
+    assert record.asks(an_attention(asks)) and not record.asks(an_attention("make deploy"))
 
 
-def test_a_file_is_known_by_its_name() -> None:
-    sighting = a_sighting("Do you want to create labels.txt?")
-    assert shown(sighting, a_report("/home/me/parcels/labels.txt", at=1)) == "f1"
-    assert shown(sighting, a_report("/home/me/parcels/", at=1)) is None
+def test_the_next_dialog_that_no_report_tells_of_is_another_question() -> None:
+    before = settled(a_report("touch label.txt", at=-2), a_sighting(at=-1))
+    after_it = replace(before, signals={**before.signals, Source.POLLER: a_sighting("rm -r labels", at=3, dialog="f2")})
+    now = settle(after_it, health=Health.OK, now=after(5), policy=POLICY)
+    assert now.row.attention is not None
+    assert (now.row.attention.summary, now.dialog) == ("rm -r labels", "f2")
+    # Whoever means to answer the one before is refused.
+    assert now.row.state_version > before.row.state_version
 
 
 def test_what_is_reported_of_other_work_changes_nothing() -> None:

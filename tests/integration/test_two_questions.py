@@ -1,0 +1,86 @@
+"""Several parts of an agent may ask at once, and one may ask without a report: what is shown is what a yes is for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from support.home import Home, wait_until
+from support.http import Answer
+from support.puppets import Puppet
+from support.requests import asking
+
+
+def attention(home: Home, puppet: Puppet) -> dict[str, Any]:
+    return dict(home.panes()[puppet.pane]["attention"] or {})
+
+
+def approve(home: Home, item: dict[str, Any]) -> Answer:
+    """As the menu, the board and `pick` do, with all that was shown."""
+    shown = {"if_runtime": item["runtime_id"], "if_state": item["state"], "if_state_version": item["state_version"]}
+    dialog = item["attention"]["fingerprint"]
+    asked = {"request_ref": "r", "ref": item["ref"], **shown, **({"if_dialog": dialog} if dialog else {})}
+    return home.ask("POST", "/v1/actions/approve", asked)
+
+
+@pytest.mark.parametrize("waits", [True, False])
+@pytest.mark.parametrize("reported", ["touch x", "ls"])
+def test_a_dialog_is_shown_in_its_own_words_though_another_was_reported_since(
+    home: Home, reported: str, waits: bool
+) -> None:
+    puppet = Puppet(home, "one")
+    home.start()
+    puppet.wait_for("idle")
+    puppet.ask("d1", "rm -r labels")
+    with asking(home, puppet.pane, reported, waits=waits) as hook:
+        wait_until(lambda: attention(home, puppet)["summary"] == reported, "what was reported")
+        # Its dialog may still be drawn, and the one that is there is not it.
+        assert attention(home, puppet)["fingerprint"] is None
+        wait_until(lambda: attention(home, puppet)["fingerprint"] is not None, "the dialog that can be seen")
+        item = home.panes()[puppet.pane]
+        assert item["attention"]["summary"].startswith("rm -r labels")
+        answer = approve(home, item)
+        assert answer.status == 200 and answer.json["question"].startswith("rm -r labels")
+        # The hook of the other has nothing of it.
+        assert b"allow" not in hook.ended()
+    assert [(line["data"], line["dialog"]) for line in puppet.log() if line["what"] == "key"] == [("1", "d1")]
+
+
+def test_what_was_reported_and_is_not_to_be_seen_is_answered_by_its_hook_alone(home: Home) -> None:
+    puppet = Puppet(home, "one")
+    home.start()
+    puppet.wait_for("idle")
+    puppet.ask("d1", "rm -r labels")
+    with asking(home, puppet.pane, "touch x", waits=True) as hook:
+        wait_until(lambda: attention(home, puppet)["summary"] == "touch x", "what was reported")
+        item = home.panes()[puppet.pane]
+        answer = approve(home, item)
+        if answer.status == 200:
+            assert answer.json["question"] == "touch x" and b"allow" in hook.ended()
+        else:
+            # Looked at again meanwhile: it shows the other by now.
+            assert answer.error["code"] == "E_PRECONDITION_FAILED" and b"allow" not in hook.ended()
+    assert puppet.given() == []
+
+
+def test_the_next_dialog_is_another_question_also_if_nobody_reports_it(home: Home) -> None:
+    puppet = Puppet(home, "one")
+    home.start()
+    puppet.wait_for("idle")
+    with asking(home, puppet.pane, "touch x", waits=False):
+        first = puppet.ask("d1", "touch x")
+        # It is answered in its pane, and another opens.
+        puppet.tell("ask d2 rm -r labels")
+        wait_until(lambda: "rm -r labels" in attention(home, puppet).get("summary", ""), "the next question")
+        second = home.panes()[puppet.pane]
+        assert second["state_version"] > first["state_version"]
+        assert approve(home, first).error["code"] == "E_PRECONDITION_FAILED"
+        assert puppet.given() == []
+        answer = home.ask(
+            "POST",
+            "/v1/actions/approve",
+            {"request_ref": "s", "ref": second["ref"], "if_dialog": second["attention"]["fingerprint"]},
+        )
+        assert answer.json["question"].startswith("rm -r labels")
+    assert [(line["data"], line["dialog"]) for line in puppet.log() if line["what"] == "key"] == [("1", "d2")]
