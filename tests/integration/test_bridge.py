@@ -14,7 +14,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from agtmux.bridge.tools import TOOLS
-from support.asking import GREETING, Spoken
+from support.asking import GREETING, BridgeProcess
 from support.home import COMMANDS, Home, wait_until
 
 BRIDGE = str(COMMANDS / "agtmux-mcp")
@@ -24,7 +24,7 @@ def parameters(home: Home, **env: str) -> StdioServerParameters:
     return StdioServerParameters(command=BRIDGE, args=["--socket", str(home.socket)], env=home.env | env)
 
 
-class Bridge(Spoken):
+class Bridge(BridgeProcess):
     """The process, spoken to as agents of before 2026 do."""
 
     def __init__(self, home: Home, *words: str) -> None:

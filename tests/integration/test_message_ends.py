@@ -84,13 +84,13 @@ def test_what_comes_when_nobody_waits_for_it_any_more_still_waits(pair: Pair) ->
 def test_a_call_that_was_given_up_takes_nothing(pair: Pair) -> None:
     other = pair.two.bridge()
     asked = {"name": "wait_for_messages", "arguments": {"timeout_seconds": 60}}
-    other._write({"jsonrpc": "2.0", "id": 77, "method": "tools/call", "params": asked})
-    other._write({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 77}})
+    other.write({"jsonrpc": "2.0", "id": 77, "method": "tools/call", "params": asked})
+    other.write({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 77}})
     # The next answer on the line: of what was given up, or of this.
-    other._write({"jsonrpc": "2.0", "id": 78, "method": "tools/list", "params": {}})
-    told = [json.loads(other._told.readline())]
+    other.write({"jsonrpc": "2.0", "id": 78, "method": "tools/list", "params": {}})
+    told = [other.read()]
     if told[0]["id"] == 77:
-        told.append(json.loads(other._told.readline()))
+        told.append(other.read())
     assert told[-1]["id"] == 78
     sent = pair.send("here it is")
     assert sent["status"] == "delivered", sent
@@ -116,8 +116,8 @@ def test_many_long_messages_are_fetched_a_few_at_a_time_and_all_come(pair: Pair)
 
 def test_half_an_emoji_is_sent_as_what_can_be_and_nonsense_is_answered(pair: Pair) -> None:
     for request_id, params in ((71, "x"), (72, ["x"])):
-        pair.bridge._write({"jsonrpc": "2.0", "id": request_id, "method": "tools/call", "params": params})
-        told = json.loads(pair.bridge._told.readline())
+        pair.bridge.write({"jsonrpc": "2.0", "id": request_id, "method": "tools/call", "params": params})
+        told = pair.bridge.read()
         assert (told["id"], "error" in told) == (request_id, True), told
     assert pair.send("cut \ud83d off, \ud83d\ude00 not")["status"] == "delivered"
     assert pair.two.submitted() == [f"[agtmux msg from {pair.names[0]}]: cut \ufffd off, \U0001f600 not"]
@@ -132,7 +132,7 @@ def test_what_is_no_limit_is_refused_as_that(pair: Pair) -> None:
 def test_a_daemon_ends_at_once_though_somebody_waits(pair: Pair) -> None:
     asked = {"name": "wait_for_messages", "arguments": {"timeout_seconds": 60}}
     with contextlib.closing(pair.two.bridge()) as other, pair.home.connect() as connection:
-        other._write({"jsonrpc": "2.0", "id": 77, "method": "tools/call", "params": asked})
+        other.write({"jsonrpc": "2.0", "id": 77, "method": "tools/call", "params": asked})
         connection.send(request("POST", "/v1/inbox", {"limit": 100, "wait_seconds": 60}))
         pair.home.health()
         pair.home.end(pair.daemon)
@@ -268,13 +268,13 @@ def test_one_whose_answer_would_be_cut_short_is_not_interrupted_but_by_the_urgen
 def test_while_an_agent_waits_for_messages_nothing_is_typed(pair: Pair) -> None:
     other = pair.two.bridge()
     asked = {"name": "wait_for_messages", "arguments": {"timeout_seconds": 20}}
-    other._write({"jsonrpc": "2.0", "id": 77, "method": "tools/call", "params": asked})
+    other.write({"jsonrpc": "2.0", "id": 77, "method": "tools/call", "params": asked})
     # Answers come as they are ready: once this one is there, the other has begun.
-    other._write({"jsonrpc": "2.0", "id": 78, "method": "tools/call", "params": {"name": "list_agents"}})
-    assert json.loads(other._told.readline())["id"] == 78
+    other.write({"jsonrpc": "2.0", "id": 78, "method": "tools/call", "params": {"name": "list_agents"}})
+    assert other.read()["id"] == 78
     sent = pair.send("here it is")
     assert (sent["status"], pair.message(sent["message_id"])["via"]) == ("delivered", "pulled")
-    given = json.loads(other._told.readline())["result"]["structuredContent"]["messages"]
+    given = other.read()["result"]["structuredContent"]["messages"]
     assert [each["content"] for each in given] == ["here it is"] and pair.two.given() == []
     other.close()
 

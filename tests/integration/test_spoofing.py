@@ -129,7 +129,7 @@ def test_what_has_left_its_pane_is_nobody(trio: Trio) -> None:
 def test_outside_of_every_pane_one_may_look_and_not_write(trio: Trio) -> None:
     process = trio.home.spawn(COMMANDS / "agtmux-mcp", "--socket", str(trio.home.socket), stdin=-1)
     assert process.stdin is not None and process.stdout is not None
-    bridge = Bridge(process.stdin, process.stdout)  # type: ignore[arg-type]
+    bridge = Bridge(process.stdin, process.stdout)
     listed = bridge.call("list_agents")
     assert listed["you"] is None and len(listed["agents"]) == 3
     for tool, more in (

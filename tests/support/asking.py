@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 GREETING = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "0"}}
 
@@ -67,27 +67,21 @@ class Asker:
 class Spoken:
     """A bridge, spoken to line by line."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self.process = process
+    def __init__(self, asked: IO[str], told: IO[str]) -> None:
+        self._asked = asked
+        self._told = told
         self._next = 0
-
-    @classmethod
-    def started(cls, command: Sequence[str], env: Mapping[str, str]) -> Spoken:
-        pipe = subprocess.PIPE
-        return cls(subprocess.Popen(command, env=dict(env), stdin=pipe, stdout=pipe, stderr=pipe, text=True))
 
     def send(self, method: str, **params: Any) -> None:
         self._next += 1
         self.write({"jsonrpc": "2.0", "id": self._next, "method": method, "params": params})
 
     def write(self, message: Any) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps(message) + "\n")
-        self.process.stdin.flush()
+        self._asked.write(json.dumps(message) + "\n")
+        self._asked.flush()
 
     def read(self) -> Any:
-        assert self.process.stdout is not None
-        return json.loads(self.process.stdout.readline())
+        return json.loads(self._told.readline())
 
     def ask(self, method: str, **params: Any) -> Any:
         self.send(method, **params)
@@ -100,6 +94,24 @@ class Spoken:
 
     def call(self, tool: str, **arguments: Any) -> Any:
         return self.ask("tools/call", name=tool, arguments=arguments)["result"]
+
+    def close(self) -> None:
+        self._asked.close()
+        self._told.close()
+
+
+class BridgeProcess(Spoken):
+    """One of the test's own."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdin is not None and process.stdout is not None
+        super().__init__(process.stdin, process.stdout)
+        self.process = process
+
+    @classmethod
+    def started(cls, command: Sequence[str], env: Mapping[str, str]) -> BridgeProcess:
+        pipe = subprocess.PIPE
+        return cls(subprocess.Popen(command, env=dict(env), stdin=pipe, stdout=pipe, stderr=pipe, text=True))
 
     def end(self) -> tuple[int, str]:
         _, complaints = self.process.communicate(timeout=20)

@@ -8,47 +8,31 @@ import shlex
 import socket
 import sys
 from pathlib import Path
-from typing import Any, TextIO
+from typing import IO, Any
 
+from support.asking import Spoken
 from support.home import COMMANDS, Home, wait_until
 
 PROGRAM = Path(__file__).with_name("puppet.py")
 
 
-class Bridge:
-    """One end of an MCP server's standard input and output, as agents of before 2026 speak to it."""
+class Bridge(Spoken):
+    """That of a puppet, greeted."""
 
-    def __init__(self, asked: TextIO, told: TextIO) -> None:
-        self._asked = asked
-        self._told = told
-        self._next = 0
-        about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "0"}}
-        self.ask("initialize", **about)
-        self._write({"jsonrpc": "2.0", "method": "notifications/initialized"})
-
-    def ask(self, method: str, **params: Any) -> Any:
-        self._next += 1
-        self._write({"jsonrpc": "2.0", "id": self._next, "method": method, "params": params})
-        return json.loads(self._told.readline())
+    def __init__(self, asked: IO[str], told: IO[str]) -> None:
+        super().__init__(asked, told)
+        self.greet()
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """What it gives; raises AssertionError with what it says if it refuses."""
-        result = self.ask("tools/call", name=tool, arguments=arguments)["result"]
+        result = super().call(tool, **arguments)
         assert not result.get("isError"), result["content"][0]["text"]
         return dict(result["structuredContent"])
 
     def refusal(self, tool: str, **arguments: Any) -> str:
-        result = self.ask("tools/call", name=tool, arguments=arguments)["result"]
+        result = super().call(tool, **arguments)
         assert result.get("isError"), result
         return str(result["content"][0]["text"])
-
-    def close(self) -> None:
-        self._asked.close()
-        self._told.close()
-
-    def _write(self, message: Any) -> None:
-        self._asked.write(json.dumps(message) + "\n")
-        self._asked.flush()
 
 
 class Puppet:

@@ -18,7 +18,7 @@ import pytest
 from agtmux.bridge.compose import compose
 from agtmux.hook.compose import compose as compose_hook
 from agtmux.probe.peer import is_answered
-from support.asking import GREETING, Asker, Spoken
+from support.asking import GREETING, Asker, BridgeProcess
 from support.histories import with_history
 from support.home import Home, wait_until
 from support.puppets import Puppet
@@ -60,12 +60,12 @@ def vm(home: Home, vms: Vms) -> Sshd:
 
 
 @pytest.fixture
-def spoken(vm: Sshd) -> Iterator[Callable[..., Spoken]]:
+def spoken(vm: Sshd) -> Iterator[Callable[..., BridgeProcess]]:
     """Bridges of that VM, from outside of its panes."""
-    made: list[Spoken] = []
+    made: list[BridgeProcess] = []
 
-    def speak(*words: str) -> Spoken:
-        made.append(Spoken.started(words or command(vm), vm.env))
+    def speak(*words: str) -> BridgeProcess:
+        made.append(BridgeProcess.started(words or command(vm), vm.env))
         return made[-1]
 
     yield speak
@@ -113,7 +113,7 @@ def test_agents_there_are_told_and_everything_goes_again(home: Home, vm: Sshd, s
         "codex": "registered",
     }
     # As the agent there would, with next to nothing in its environment.
-    bridge = Spoken.started(command(vm), {"PATH": "/usr/bin:/bin"})
+    bridge = BridgeProcess.started(command(vm), {"PATH": "/usr/bin:/bin"})
     assert bridge.greet()["result"]["serverInfo"]["name"] == "agtmux"
     assert bridge.call("list_agents")["structuredContent"]["you"] is None
     assert bridge.end() == (0, "")
@@ -299,7 +299,7 @@ def test_the_daemon_ends_in_time_with_sessions_open(home: Home, vms: Vms) -> Non
     daemon = home.start()
     add(home, "vm1")
     mcp(home, "register")
-    bridges = [Spoken.started(command(vm), vm.env) for _ in range(3)]
+    bridges = [BridgeProcess.started(command(vm), vm.env) for _ in range(3)]
     try:
         for bridge in bridges:
             bridge.greet()
