@@ -265,7 +265,10 @@ class Board {
     // An input method's keys are its own, and so are those of a window in front.
     if (event.isComposing || document.querySelector("dialog[open]")) return;
     const isTyping = event.target.matches("input, textarea, select");
+    // Held, a key goes on from agent to agent. Whatever else it does, it does once: nobody has looked at what comes next.
+    const isHeld = event.repeat && !["j", "k"].includes(event.key);
     if (event.key === "Escape") {
+      if (isHeld) return;
       if (isTyping) event.target.blur();
       else if (location.hash.startsWith("#/pane/")) location.hash = "#/";
       return;
@@ -284,7 +287,7 @@ class Board {
     }[event.key];
     if (deed) {
       event.preventDefault();
-      deed();
+      if (!isHeld) deed();
     }
   }
 

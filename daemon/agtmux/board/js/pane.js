@@ -2,7 +2,7 @@
 
 import { explained, send } from "./deeds.js";
 import { h } from "./dom.js";
-import { age, answers, blank, copy, glyph, isSettled, options, paneHref, question, settle } from "./parts.js";
+import { age, answers, blank, copy, dialogOf, glyph, isSettled, options, paneHref, question, settle } from "./parts.js";
 import { draw as drawScreen } from "./sgr.js";
 import { Talk, messageList } from "./talk.js";
 import { clockOf, nameOf, placeOf, shortPath, stateOf } from "./words.js";
@@ -131,7 +131,7 @@ export class PaneView {
           "div",
           { class: "deeds" },
           answers(this.#board, pane, reason),
-          h("label", { key: "why", class: "reason" }, h("span", { class: "unseen" }, "Why not"), h("input", { id: "reason", type: "text", placeholder: "Why not (told with Deny)", autocomplete: "off", maxlength: "2000" })),
+          h("label", { key: `why ${dialogOf(pane)}`, class: "reason" }, h("span", { class: "unseen" }, "Why not"), h("input", { id: "reason", type: "text", placeholder: "Why not (told with Deny)", autocomplete: "off", maxlength: "2000" })),
         ),
       pane.state === "waiting_input" && h("p", { class: "hint" }, this.#howToAnswer(pane)),
     );
@@ -217,7 +217,7 @@ export class PaneView {
         value: this.#board.drafts.get(this.#runtimeId) ?? "",
         oninput: (event) => this.#board.drafts.set(this.#runtimeId, event.target.value),
         onkeydown: (event) => {
-          if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.target.form.requestSubmit();
+          if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.repeat) event.target.form.requestSubmit();
         },
       }),
       h("div", { class: "box-end" }, h("p", { class: "said", role: "status" }, sent?.said), h("button", { type: "submit", class: "send", disabled: isOff }, "Send")),
