@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
+import asyncio
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, Page
+from playwright.async_api import Browser, Page, Route
 
 from board.browser import go, picture, visit
 from support.door import Door
@@ -72,11 +72,18 @@ async def test_two_browsers_answer_and_one_wins(browser: Browser, door: Door, pu
         for page in pages:
             await page.locator(CARD).wait_for()
             await settled(page)
-        # At one moment, so that neither knows of the other's.
-        answer = "at => void setTimeout(b => b.click(), at - Date.now(), document.querySelector('.card .approve'))"
-        at = (time.time() + 1.0) * 1_000
+        # Neither is sent before both have answered, so that neither knows of the other's.
+        have_answered = asyncio.Event()
+
+        async def hold(route: Route) -> None:
+            await have_answered.wait()
+            await route.continue_()
+
         for page in pages:
-            await page.evaluate(answer, at)
+            await page.route("**/v1/actions/approve", hold)
+            async with page.expect_request("**/v1/actions/approve"):
+                await page.locator(CARD).get_by_role("button", name="Approve").click()
+        have_answered.set()
         for page in pages:
             await page.locator(".note").first.wait_for()
         notes = sorted([await page.locator(".note").first.inner_text() for page in pages])
