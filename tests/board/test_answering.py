@@ -119,6 +119,48 @@ async def test_a_message_arrives_and_is_told_as_it_went(browser: Browser, door: 
     puppet.tell("reset")
 
 
+async def lost(route: Route) -> None:
+    """It is refused, and the line breaks before the page hears of that."""
+    answer = await route.fetch()
+    assert not answer.ok
+    await route.abort("connectionreset")
+
+
+async def test_a_message_whose_refusal_got_lost_was_not_sent(browser: Browser, door: Door, puppet: Puppet) -> None:
+    puppet.tell("reset")
+    item = puppet.ask("d8", "touch label.txt")
+    async with visit(browser, door, is_troubled=True) as page:
+        await go(page, f"#/pane/{item['runtime_id']}")
+        await page.fill("#text", "yes, and print it")
+        await page.route("**/v1/actions/send", lost, times=1)
+        await page.get_by_role("button", name="Send").click()
+        await page.locator(".said").get_by_text("Not sent: it asks something first.").wait_for()
+        assert await page.input_value("#text") == "yes, and print it"
+    assert "yes, and print it" not in puppet.submitted()
+    puppet.tell("reset")
+
+
+async def test_an_answer_whose_refusal_got_lost_was_not_given(browser: Browser, door: Door, puppet: Puppet) -> None:
+    puppet.tell("reset")
+    puppet.ask("d9", "rm -r labels")
+
+    async def late(route: Route) -> None:
+        # Somebody answers in the pane, while it is on its way.
+        puppet.tell("answer")
+        await asyncio.to_thread(puppet.wait_for, "running")
+        await lost(route)
+
+    async with visit(browser, door, is_troubled=True) as page:
+        await page.locator(CARD).wait_for()
+        await settled(page)
+        await page.route("**/v1/actions/approve", late, times=1)
+        await page.locator(CARD).get_by_role("button", name="Approve").click()
+        note = page.locator(".note.trouble")
+        await note.get_by_text("Not done: it has moved on, or somebody else has answered.").wait_for()
+        assert "refused (E_PRECONDITION_FAILED)" in await note.inner_text()
+    puppet.tell("reset")
+
+
 async def test_the_attach_command_is_copied(browser: Browser, door: Door, puppet: Puppet) -> None:
     puppet.tell("reset")
     item = puppet.ask("d5", "touch label.txt")
