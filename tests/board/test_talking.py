@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Page, Route, expect
 
-from board.browser import go, visit
+from board.browser import go, picture, visit
 from support.door import Door
 from support.home import PATIENCE, Home, shared_home, wait_until
 from support.parrots import git
@@ -115,6 +115,24 @@ async def test_a_work_tree_that_is_open_is_followed_and_no_other(
     await shows(page, turns(1, 3))
     other.turn(4)
     await shows(page, turns(1, 4))
+
+
+async def test_work_trees_that_could_not_be_looked_at_again_are_said_to_be_old(
+    browser: Browser, home: Home, talkers: tuple[Talker, Talker]
+) -> None:
+    async def fail(route: Route) -> None:
+        await route.fulfill(status=500, json={"error": {"code": "E_INTERNAL", "message": "git is not there"}})
+
+    async with visit(browser, Door(home, "--port", "0"), is_troubled=True) as page:
+        await go(page, "#/worktrees")
+        await expect(page.locator(".tree")).to_have_count(2)
+        await page.route("**/v1/worktrees", fail, times=1)
+        await page.get_by_role("button", name="Look again").click()
+        await expect(page.locator(".trouble")).to_have_text("Not as it is now: git is not there")
+        await expect(page.locator(".tree")).to_have_count(2)
+        await picture(page, "worktrees-old")
+        await page.get_by_role("button", name="Look again").click()
+        await expect(page.locator(".trouble")).to_have_count(0)
 
 
 async def test_what_was_read_off_a_screen_gives_way_to_what_the_agent_wrote(page: Page) -> None:

@@ -58,7 +58,7 @@ class Board {
       event.preventDefault();
       main.focus();
     });
-    document.addEventListener("visibilitychange", () => (document.hidden ? this.#view.leave() : this.#view.enter()));
+    document.addEventListener("visibilitychange", () => this.#looked());
     addEventListener("storage", (event) => this.#signedElsewhere(event));
     document.getElementById("more").addEventListener("click", () => this.#showKeys());
     for (const tab of document.querySelectorAll("#nav a")) shape(tab.dataset.view)(tab.querySelector(".tab-sign"));
@@ -114,6 +114,13 @@ class Board {
   #begin() {
     this.live.subscribe("panes", () => ({ scope: "panes", cursor: this.store.cursor }), (told) => this.#told(told));
     this.live.start();
+  }
+
+  /** At the page, or away from it. */
+  #looked() {
+    if (document.hidden) this.#view.leave();
+    else this.#view.enter();
+    this.draw();
   }
 
   #told(told) {

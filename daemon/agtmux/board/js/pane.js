@@ -19,6 +19,8 @@ export class PaneView {
   #board;
   #runtimeId;
   #screen = null;
+  // Whether it was told since it is followed, over the connection that there is.
+  #isCurrent = false;
   #trouble = "";
   #talk;
   #retry = 0;
@@ -53,11 +55,14 @@ export class PaneView {
   leave() {
     this.#isHere = false;
     this.#isFollowed = false;
+    this.#isCurrent = false;
     clearTimeout(this.#retry);
     this.#board.live.unsubscribe(SUBSCRIPTION);
   }
 
-  connected() {}
+  connected() {
+    this.#isCurrent = false;
+  }
 
   /** Its pane may be known only now. */
   changed() {
@@ -73,7 +78,10 @@ export class PaneView {
 
   #told(told) {
     if (told.type === "screen") {
+      // Nobody else's is ever shown for its own.
+      if (told.runtime_id !== this.#runtimeId) return;
       this.#screen = told;
+      this.#isCurrent = true;
       this.#trouble = "";
     } else if (told.type === "error") {
       this.#trouble = told.error.message;
@@ -144,7 +152,7 @@ export class PaneView {
   }
 
   #screenPart(pane) {
-    const isOld = !this.#board.isLive || this.#trouble;
+    const isOld = !this.#board.isLive || (this.#screen && !this.#isCurrent) || this.#trouble;
     return h(
       "section",
       { class: "screen-part", "aria-labelledby": "screen-title" },
