@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
+import asyncio
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, Page
+from playwright.async_api import Browser, Page, Route
 
 from board.browser import go, picture, visit
 from support.door import Door
@@ -72,11 +72,18 @@ async def test_two_browsers_answer_and_one_wins(browser: Browser, door: Door, pu
         for page in pages:
             await page.locator(CARD).wait_for()
             await settled(page)
-        # At one moment, so that neither knows of the other's.
-        answer = "at => void setTimeout(b => b.click(), at - Date.now(), document.querySelector('.card .approve'))"
-        at = (time.time() + 1.0) * 1_000
+        # Neither is sent before both have answered, so that neither knows of the other's.
+        have_answered = asyncio.Event()
+
+        async def hold(route: Route) -> None:
+            await have_answered.wait()
+            await route.continue_()
+
         for page in pages:
-            await page.evaluate(answer, at)
+            await page.route("**/v1/actions/approve", hold)
+            async with page.expect_request("**/v1/actions/approve"):
+                await page.locator(CARD).get_by_role("button", name="Approve").click()
+        have_answered.set()
         for page in pages:
             await page.locator(".note").first.wait_for()
         notes = sorted([await page.locator(".note").first.inner_text() for page in pages])
@@ -109,6 +116,48 @@ async def test_a_message_arrives_and_is_told_as_it_went(browser: Browser, door: 
         assert await page.input_value("#text") == "yes please"
         assert puppet.submitted()[-1] != "yes please"
         await picture(page, "not-sent")
+    puppet.tell("reset")
+
+
+async def lost(route: Route) -> None:
+    """It is refused, and the line breaks before the page hears of that."""
+    answer = await route.fetch()
+    assert not answer.ok
+    await route.abort("connectionreset")
+
+
+async def test_a_message_whose_refusal_got_lost_was_not_sent(browser: Browser, door: Door, puppet: Puppet) -> None:
+    puppet.tell("reset")
+    item = puppet.ask("d8", "touch label.txt")
+    async with visit(browser, door, is_troubled=True) as page:
+        await go(page, f"#/pane/{item['runtime_id']}")
+        await page.fill("#text", "yes, and print it")
+        await page.route("**/v1/actions/send", lost, times=1)
+        await page.get_by_role("button", name="Send").click()
+        await page.locator(".said").get_by_text("Not sent: it asks something first.").wait_for()
+        assert await page.input_value("#text") == "yes, and print it"
+    assert "yes, and print it" not in puppet.submitted()
+    puppet.tell("reset")
+
+
+async def test_an_answer_whose_refusal_got_lost_was_not_given(browser: Browser, door: Door, puppet: Puppet) -> None:
+    puppet.tell("reset")
+    puppet.ask("d9", "rm -r labels")
+
+    async def late(route: Route) -> None:
+        # Somebody answers in the pane, while it is on its way.
+        puppet.tell("answer")
+        await asyncio.to_thread(puppet.wait_for, "running")
+        await lost(route)
+
+    async with visit(browser, door, is_troubled=True) as page:
+        await page.locator(CARD).wait_for()
+        await settled(page)
+        await page.route("**/v1/actions/approve", late, times=1)
+        await page.locator(CARD).get_by_role("button", name="Approve").click()
+        note = page.locator(".note.trouble")
+        await note.get_by_text("Not done: it has moved on, or somebody else has answered.").wait_for()
+        assert "refused (E_PRECONDITION_FAILED)" in await note.inner_text()
     puppet.tell("reset")
 
 

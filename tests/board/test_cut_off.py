@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, Page, Route, WebSocket, WebSocketRoute
+from playwright.async_api import Browser, Page, Route, WebSocket, WebSocketRoute, expect
 
 from board.browser import come, come_again, go, visit
 from support.door import Door
@@ -30,6 +30,15 @@ LOOKS_AGAIN = """() => {
     Date.now = () => now() + 60_000;
     document.dispatchEvent(new Event("visibilitychange"));
 }"""
+# Somebody looks at something else, and at the page again: what it says of its screen when that is drawn next.
+LOOKS_ELSEWHERE = """() => {
+    for (const hidden of [true, false]) {
+        Object.defineProperty(document, "hidden", { get: () => hidden, configurable: true });
+        document.dispatchEvent(new Event("visibilitychange"));
+    }
+    const said = () => document.querySelector(".screen-part .aside").textContent;
+    return new Promise((resolve) => setTimeout(() => resolve(said())));
+}"""
 WAITS = {"attention": {"kind": "approval", "summary": "touch label.txt"}}
 
 
@@ -41,6 +50,71 @@ def own_home(short_tmp: Path) -> Iterator[Home]:
             port = free.getsockname()[1]
         made.configure(f'[board]\nopen = true\nport = {port}\ntoken_file = "{made.folder}/token"\n')
         yield made
+
+
+class Line:
+    """The daemon's end of a page's WebSocket, by hand: it tells what a test says, and when."""
+
+    _line: WebSocketRoute
+    _panes: str
+
+    def __init__(self, items: tuple[dict[str, Any], ...]) -> None:
+        self._items = items
+        self._wishes: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self._is_there = asyncio.Event()
+
+    @classmethod
+    async def of(cls, page: Page, *items: dict[str, Any]) -> Line:
+        """From when the page is loaded again. It is told of nobody at first, and then of these."""
+        line = cls(items)
+        await page.route_web_socket("**/v1/live", line._serve)
+        return line
+
+    async def follow(self, item: dict[str, Any]) -> str:
+        """The name of the page's next subscription to that agent, once it has made it."""
+        async with asyncio.timeout(PATIENCE):
+            while (wish := await self._wishes.get()).get("pane") != f"runtime:{item['runtime_id']}":
+                pass
+        return str(wish["id"])
+
+    def tell(self, name: str, kind: str, **told: Any) -> None:
+        self._line.send(json.dumps({"type": kind, "id": name, **told}))
+
+    def show(self, name: str, item: dict[str, Any], output: str) -> None:
+        self.tell(name, "screen", runtime_id=item["runtime_id"], output=output, at=item["updated_at"])
+
+    def add(self, item: dict[str, Any]) -> None:
+        self._list(item, type="delta", changes=[{"op": "upsert", "identity": item["identity"], "item": item}])
+
+    async def is_lost(self) -> None:
+        """Until the page has made another one."""
+        self._is_there.clear()
+        await self._line.close()
+        await asyncio.wait_for(self._is_there.wait(), PATIENCE)
+
+    def _list(self, item: dict[str, Any], **line: Any) -> None:
+        self.tell(self._panes, "line", line={"emitted_at": item["updated_at"], "cursor": "x", **line})
+
+    def _serve(self, line: WebSocketRoute) -> None:
+        self._line = line
+        self._is_there.set()
+        line.on_message(self._hear)
+
+    def _hear(self, text: str | bytes) -> None:
+        wish = json.loads(text)
+        self._wishes.put_nowait(wish)
+        if wish.get("scope") == "panes":
+            self._panes = wish["id"]
+            self._list(self._items[0], type="snapshot", items=[])
+            for item in self._items:
+                self.add(item)
+
+
+def known(home: Home) -> dict[str, Any]:
+    """The one agent of a home, whose daemon is started."""
+    pane = home.pane()
+    home.start()
+    return dict(wait_until(lambda: home.panes().get(pane), "the pane"))
 
 
 def waiting(home: Home) -> int:
@@ -142,27 +216,66 @@ async def test_who_is_to_sign_in_is_left_to_it(browser: Browser, own_home: Home)
 
 async def test_an_agent_that_is_known_late_is_followed_then(browser: Browser, own_home: Home) -> None:
     """The page is there before a new daemon has looked at its panes."""
-    pane = own_home.pane()
-    own_home.start()
-    item = wait_until(lambda: own_home.panes().get(pane), "the pane")
-    wishes: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
-
-    def serve(line: WebSocketRoute) -> None:
-        def hear(text: str | bytes) -> None:
-            wish = json.loads(text)
-            wishes.put_nowait(wish)
-            if wish.get("scope") == "panes":
-                about = {"emitted_at": item["updated_at"], "cursor": "x"}
-                added = [{"op": "upsert", "identity": item["identity"], "item": item}]
-                for told in ({"type": "snapshot", "items": []}, {"type": "delta", "changes": added}):
-                    line.send(json.dumps({"type": "line", "id": wish["id"], "line": about | told}))
-
-        line.on_message(hear)
-
+    item = known(own_home)
     async with visit(browser, Door(own_home, is_configured=True), is_troubled=True) as page:
-        await page.route_web_socket("**/v1/live", serve)
+        line = await Line.of(page, item)
         await go(page, f"#/pane/{item['runtime_id']}")
         await come_again(page)
-        async with asyncio.timeout(PATIENCE):
-            while (await wishes.get()).get("pane") != f"runtime:{item['runtime_id']}":
-                pass
+        await line.follow(item)
+
+
+async def test_what_is_still_on_its_way_for_one_agent_is_not_shown_as_anothers(
+    browser: Browser, own_home: Home
+) -> None:
+    one = known(own_home)
+    two = one | {"runtime_id": "two", "name": "two", "identity": one["identity"] | {"pane_id": "%2"}}
+    async with visit(browser, Door(own_home, is_configured=True), is_troubled=True) as page:
+        line = await Line.of(page, one, two)
+        screen, aside = page.locator(".screen"), page.locator(".screen-part .aside")
+        await go(page, f"#/pane/{one['runtime_id']}")
+        await come_again(page)
+        first = await line.follow(one)
+        line.show(first, one, "of one")
+        await expect(screen).to_have_text("of one")
+        await expect(aside).to_have_text("live")
+        await go(page, "#/pane/two")
+        second = await line.follow(two)
+        line.show(first, one, "later of one")
+        line.tell(first, "error", error={"code": "E_RUNTIME_STALE", "message": "one has ended"})
+        line.show(second, one, "of one again")
+        # Told after all that.
+        line.add(two | {"name": "two by now"})
+        await page.get_by_role("heading", name="two by now").wait_for()
+        assert [await screen.text_content(), await aside.text_content()] == ["", "…"]
+        line.show(second, two, "of two")
+        await expect(screen).to_have_text("of two")
+        await expect(aside).to_have_text("live")
+
+
+async def test_a_screen_is_old_until_it_is_told_again(browser: Browser, own_home: Home) -> None:
+    """Somebody has looked at something else, or the connection was lost."""
+    item = known(own_home)
+    async with visit(browser, Door(own_home, is_configured=True), is_troubled=True) as page:
+        line = await Line.of(page, item)
+        screen, aside = page.locator(".screen"), page.locator(".screen-part .aside")
+
+        async def told(text: str) -> None:
+            line.show(await line.follow(item), item, text)
+            await expect(screen).to_have_text(text)
+            await expect(aside).to_have_text("live")
+            await expect(screen).to_have_class("screen")
+
+        async def is_marked() -> None:
+            await page.locator("#link .on").wait_for()
+            await expect(aside).to_contain_text("as of")
+            await expect(screen).to_have_class("screen old")
+
+        await go(page, f"#/pane/{item['runtime_id']}")
+        await come_again(page)
+        await told("at first")
+        assert "as of" in await page.evaluate(LOOKS_ELSEWHERE)
+        await is_marked()
+        await told("then")
+        await line.is_lost()
+        await is_marked()
+        await told("at last")

@@ -15,6 +15,9 @@ from support.puppets import Puppet
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
+# Than whatever the page has begun to ask for.
+LATER = "fetch('/', {cache: 'no-store'}).then(() => new Promise(requestAnimationFrame))"
+
 
 @pytest.fixture(scope="module")
 def home() -> Iterator[Home]:
@@ -31,19 +34,33 @@ def other(home: Home, door: Door) -> str:
     return pane
 
 
+def waits(home: Home, pane: str, summary: str) -> None:
+    """It asks that, and nothing else any more."""
+    attention = {"kind": "approval", "summary": summary}
+    told = event(pane, "state.waiting_approval", raw_payload={"attention": attention})
+    assert home.ask("POST", "/v1/events", told).status == 200
+
+
 async def test_what_has_just_come_up_takes_no_answer(browser: Browser, door: Door, puppet: Puppet) -> None:
     """The second of two clicks on a card, whose page has come up in between."""
     puppet.tell("reset")
     before = len(puppet.given())
     item = puppet.ask("h1", "touch label.txt")
+    # In the same breath as it is drawn. No time goes by until then, however long that takes.
     click = """(view) => new Promise((resolve) => {
-        location.hash = view;
-        const look = () => {
+        const { now } = Date;
+        const began = now();
+        Date.now = () => began;
+        const observer = new MutationObserver(() => {
             const button = document.querySelector(".pane-head ~ .card .approve");
-            if (button) resolve(button.click());
-            else setTimeout(look);
-        };
-        look();
+            if (!button) return;
+            observer.disconnect();
+            button.click();
+            Date.now = now;
+            resolve();
+        });
+        observer.observe(document.getElementById("main"), { childList: true, subtree: true });
+        location.hash = view;
     })"""
     async with visit(browser, door) as page:
         await page.locator(".card .approve").wait_for()
@@ -72,6 +89,77 @@ async def test_keys_are_for_the_window_in_front_and_for_who_writes(browser: Brow
         composing = "new KeyboardEvent('keydown', {key: 'Escape', isComposing: true, bubbles: true})"
         await page.evaluate(f"document.activeElement.dispatchEvent({composing})")
         assert await page.evaluate("document.activeElement.id") == "text"
+
+
+async def test_a_key_that_is_held_answers_once(browser: Browser, door: Door, other: str) -> None:
+    """The agent asks the next thing while the key is still down."""
+    asked: list[str] = []
+
+    async def answer(route: Route) -> None:
+        asked.append(route.request.url.rpartition("/")[2])
+        await route.fulfill(json={"result_code": "delivered", "error_code": None})
+
+    async with visit(browser, door) as page:
+        await page.route("**/v1/actions/*", answer)
+        card = page.locator(".card")
+        for key, name in (("a", "approve"), ("d", "deny")):
+            asked.clear()
+            waits(door.home, other, f"{name} one")
+            await card.locator(".asks").get_by_text(f"{name} one").wait_for()
+            await page.locator("body:not(.unsettled)").wait_for()
+            await card.locator(".card-head").focus()
+            # Without an end of it, each further one is a repetition.
+            await page.keyboard.down(key)
+            await expect(page.locator(".note").get_by_text(f"{name} one")).to_have_count(1)
+            waits(door.home, other, f"{name} two")
+            await card.locator(".asks").get_by_text(f"{name} two").wait_for()
+            await page.locator("body:not(.unsettled)").wait_for()
+            for _ in range(3):
+                await page.keyboard.down(key)
+            await page.keyboard.up(key)
+            await page.evaluate(LATER)
+            assert asked == [name]
+            await page.keyboard.press(key)
+            await expect(page.locator(".note").get_by_text(f"{name} two")).to_have_count(1)
+            assert asked == [name, name]
+
+
+async def test_a_key_that_is_held_sends_once(browser: Browser, door: Door, other: str) -> None:
+    """What was refused stays in the box, and is not sent to whatever the agent does by then."""
+    asked = 0
+
+    async def refuse(route: Route) -> None:
+        nonlocal asked
+        asked += 1
+        await route.fulfill(status=409, json={"error": {"code": "E_DRAFT_PRESENT", "message": "it has a draft"}})
+
+    async with visit(browser, door, is_troubled=True) as page:
+        await go(page, f"#/pane/{door.home.panes()[other]['runtime_id']}")
+        await page.route("**/v1/actions/send", refuse)
+        await page.fill("#text", "print one label")
+        await page.keyboard.down("Control")
+        for _ in range(3):
+            await page.keyboard.down("Enter")
+            await page.locator(".said").get_by_text("Not sent").wait_for()
+        await page.evaluate(LATER)
+        assert asked == 1
+        await page.keyboard.up("Enter")
+        await page.keyboard.press("Enter")
+        await asyncio.to_thread(wait_until, lambda: asked == 2, "the second one")
+        # One Escape leaves the field, and the next one the agent.
+        for _ in range(3):
+            await page.keyboard.down("Escape")
+        assert await page.evaluate("[document.activeElement.id, location.hash.slice(0, 7)]") == ["", "#/pane/"]
+
+
+async def test_a_reason_is_for_the_question_it_was_written_for(browser: Browser, door: Door, other: str) -> None:
+    waits(door.home, other, "touch label.txt")
+    async with visit(browser, door) as page:
+        await go(page, f"#/pane/{door.home.panes()[other]['runtime_id']}")
+        await page.fill("#reason", "use git mv instead")
+        waits(door.home, other, "make deploy")
+        await page.locator(".card .asks").get_by_text("make deploy").wait_for()
+        assert await page.input_value("#reason") == ""
 
 
 async def test_an_address_that_is_none_is_nobody(browser: Browser, door: Door) -> None:

@@ -58,7 +58,7 @@ class Board {
       event.preventDefault();
       main.focus();
     });
-    document.addEventListener("visibilitychange", () => (document.hidden ? this.#view.leave() : this.#view.enter()));
+    document.addEventListener("visibilitychange", () => this.#looked());
     addEventListener("storage", (event) => this.#signedElsewhere(event));
     document.getElementById("more").addEventListener("click", () => this.#showKeys());
     for (const tab of document.querySelectorAll("#nav a")) shape(tab.dataset.view)(tab.querySelector(".tab-sign"));
@@ -114,6 +114,13 @@ class Board {
   #begin() {
     this.live.subscribe("panes", () => ({ scope: "panes", cursor: this.store.cursor }), (told) => this.#told(told));
     this.live.start();
+  }
+
+  /** At the page, or away from it. */
+  #looked() {
+    if (document.hidden) this.#view.leave();
+    else this.#view.enter();
+    this.draw();
   }
 
   #told(told) {
@@ -265,7 +272,10 @@ class Board {
     // An input method's keys are its own, and so are those of a window in front.
     if (event.isComposing || document.querySelector("dialog[open]")) return;
     const isTyping = event.target.matches("input, textarea, select");
+    // Held, a key goes on from agent to agent. Whatever else it does, it does once: nobody has looked at what comes next.
+    const isHeld = event.repeat && !["j", "k"].includes(event.key);
     if (event.key === "Escape") {
+      if (isHeld) return;
       if (isTyping) event.target.blur();
       else if (location.hash.startsWith("#/pane/")) location.hash = "#/";
       return;
@@ -284,7 +294,7 @@ class Board {
     }[event.key];
     if (deed) {
       event.preventDefault();
-      deed();
+      if (!isHeld) deed();
     }
   }
 

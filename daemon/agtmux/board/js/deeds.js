@@ -1,7 +1,7 @@
 // What is done to agents. An answer is for the dialog that was shown: it says who was asked and what state that was,
 // and the daemon refuses it if anything has moved. Whoever asks twice by accident is answered once.
 
-import { ask, nonce, persistently } from "./session.js";
+import { Refusal, ask, nonce, persistently } from "./session.js";
 import { attachCommand, nameOf } from "./words.js";
 
 // What a person is told, by the code of the refusal; the daemon's own sentence follows.
@@ -44,10 +44,14 @@ export function send(pane, text) {
   return done("send", pane, { text, enter: true, if_state: pane.state, ...question });
 }
 
-function done(name, pane, more) {
+async function done(name, pane, more) {
   const asked = { request_ref: nonce(), ref: pane.ref, if_runtime: pane.runtime_id, actor: "board", ...more };
   // The same request again is not done again.
-  return persistently(() => ask("POST", `/v1/actions/${name}`, asked));
+  const told = await persistently(() => ask("POST", `/v1/actions/${name}`, asked));
+  // Whoever asks again is told what is written down of the first time, also if that was refused.
+  if (!told.error_code) return told;
+  const result = told.result_code.replaceAll("_", " ");
+  throw new Refusal(told.error_code, `the first answer got lost; the log has it as ${result} (${told.error_code})`);
 }
 
 export async function copyAttach(pane) {

@@ -15,6 +15,7 @@ const PATIENCE = 8_000;
 export class Live {
   #socket = null;
   #wishes = new Map();
+  #made = 0;
   #pause = SHORTEST;
   #timer = 0;
   #hiddenAt = 0;
@@ -44,14 +45,20 @@ export class Live {
     this.#drop();
   }
 
-  /** `wish` is a function, so that a subscription that is made again can go on where it was. */
-  subscribe(id, wish, onMessage) {
-    this.#wishes.set(id, { wish, onMessage });
+  /** In place of the one of that name. `wish` is a function, so that one that is made again can go on where it was. */
+  subscribe(name, wish, onMessage) {
+    this.unsubscribe(name);
+    // Of its own: what is still on its way for the one before is not for this one.
+    const id = `${name} ${(this.#made += 1)}`;
+    this.#wishes.set(name, { id, wish, onMessage });
     this.#wishFor(id, wish);
   }
 
-  unsubscribe(id) {
-    if (this.#wishes.delete(id)) this.#send({ type: "unsubscribe", id });
+  unsubscribe(name) {
+    const known = this.#wishes.get(name);
+    if (!known) return;
+    this.#wishes.delete(name);
+    this.#send({ type: "unsubscribe", id: known.id });
   }
 
   tryNow() {
@@ -80,13 +87,13 @@ export class Live {
     this.#timer = setTimeout(() => this.#lost(), PATIENCE);
     socket.onopen = () => {
       if (this.#socket !== socket) return;
-      for (const [id, { wish }] of this.#wishes) this.#wishFor(id, wish);
+      for (const { id, wish } of this.#wishes.values()) this.#wishFor(id, wish);
     };
     socket.onmessage = (event) => {
       if (this.#socket !== socket) return;
       this.#heard();
       const message = JSON.parse(event.data);
-      this.#wishes.get(message.id)?.onMessage(message);
+      [...this.#wishes.values()].find(({ id }) => id === message.id)?.onMessage(message);
     };
     socket.onclose = () => {
       if (this.#socket === socket) this.#lost();

@@ -2,7 +2,7 @@
 
 import { explained, send } from "./deeds.js";
 import { h } from "./dom.js";
-import { age, answers, blank, copy, glyph, isSettled, options, paneHref, question, settle } from "./parts.js";
+import { age, answers, blank, copy, dialogOf, glyph, isSettled, options, paneHref, question, settle } from "./parts.js";
 import { draw as drawScreen } from "./sgr.js";
 import { Talk, messageList } from "./talk.js";
 import { clockOf, nameOf, placeOf, shortPath, stateOf } from "./words.js";
@@ -19,6 +19,8 @@ export class PaneView {
   #board;
   #runtimeId;
   #screen = null;
+  // Whether it was told since it is followed, over the connection that there is.
+  #isCurrent = false;
   #trouble = "";
   #talk;
   #retry = 0;
@@ -53,11 +55,14 @@ export class PaneView {
   leave() {
     this.#isHere = false;
     this.#isFollowed = false;
+    this.#isCurrent = false;
     clearTimeout(this.#retry);
     this.#board.live.unsubscribe(SUBSCRIPTION);
   }
 
-  connected() {}
+  connected() {
+    this.#isCurrent = false;
+  }
 
   /** Its pane may be known only now. */
   changed() {
@@ -73,7 +78,10 @@ export class PaneView {
 
   #told(told) {
     if (told.type === "screen") {
+      // Nobody else's is ever shown for its own.
+      if (told.runtime_id !== this.#runtimeId) return;
       this.#screen = told;
+      this.#isCurrent = true;
       this.#trouble = "";
     } else if (told.type === "error") {
       this.#trouble = told.error.message;
@@ -131,7 +139,7 @@ export class PaneView {
           "div",
           { class: "deeds" },
           answers(this.#board, pane, reason),
-          h("label", { key: "why", class: "reason" }, h("span", { class: "unseen" }, "Why not"), h("input", { id: "reason", type: "text", placeholder: "Why not (told with Deny)", autocomplete: "off", maxlength: "2000" })),
+          h("label", { key: `why ${dialogOf(pane)}`, class: "reason" }, h("span", { class: "unseen" }, "Why not"), h("input", { id: "reason", type: "text", placeholder: "Why not (told with Deny)", autocomplete: "off", maxlength: "2000" })),
         ),
       pane.state === "waiting_input" && h("p", { class: "hint" }, this.#howToAnswer(pane)),
     );
@@ -144,7 +152,7 @@ export class PaneView {
   }
 
   #screenPart(pane) {
-    const isOld = !this.#board.isLive || this.#trouble;
+    const isOld = !this.#board.isLive || (this.#screen && !this.#isCurrent) || this.#trouble;
     return h(
       "section",
       { class: "screen-part", "aria-labelledby": "screen-title" },
@@ -217,7 +225,7 @@ export class PaneView {
         value: this.#board.drafts.get(this.#runtimeId) ?? "",
         oninput: (event) => this.#board.drafts.set(this.#runtimeId, event.target.value),
         onkeydown: (event) => {
-          if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.target.form.requestSubmit();
+          if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.repeat) event.target.form.requestSubmit();
         },
       }),
       h("div", { class: "box-end" }, h("p", { class: "said", role: "status" }, sent?.said), h("button", { type: "submit", class: "send", disabled: isOff }, "Send")),

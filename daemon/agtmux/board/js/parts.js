@@ -92,15 +92,19 @@ export function options(attention) {
   return h("ol", { class: "options" }, attention.options.map((option) => h("li", null, option)));
 }
 
+/** Tells the dialog that is shown from the agent's next one. */
+export function dialogOf(pane) {
+  return `${pane.state_version} ${pane.attention?.fingerprint ?? ""}`;
+}
+
 /** Approve and deny, of this dialog alone: another one gets buttons of its own. */
 export function answers(board, pane, reason = () => "") {
-  const dialog = `${pane.state_version} ${pane.attention?.fingerprint ?? ""}`;
   const isOff = !board.isLive || board.isBusy(pane);
   const button = (name, label, deed) =>
     h(
       "button",
       {
-        key: `${name} ${dialog}`,
+        key: `${name} ${dialogOf(pane)}`,
         type: "button",
         class: name,
         disabled: isOff,

@@ -17,6 +17,8 @@ export class Talk {
   #known = undefined;
   #isWhole = false;
   #asked = 0;
+  // What was told since it was last asked for: the answer may have been written before that.
+  #heard = [];
 
   /** `about` says whose, in the words of /v1/conversations/messages. */
   constructor(about, onChange) {
@@ -33,6 +35,7 @@ export class Talk {
       // Another one may stand in place of what was known so far: of what was read off the screen, say.
       const isOther = this.messages.length > 0 && !this.messages.some((each) => each.conversation_id === conversation_id);
       this.#add([told.message]);
+      if (!this.#isWhole) this.#heard.push(told.message);
       if (isOther) this.#known = undefined;
       else if (this.#isWhole) this.#known = Math.max(this.#known ?? 0, seq);
       if (isOther || (!this.#isWhole && this.trouble)) this.catchUp();
@@ -44,6 +47,7 @@ export class Talk {
   async catchUp() {
     const asked = (this.#asked += 1);
     this.#isWhole = false;
+    this.#heard = [];
     try {
       // The last one again: it may have been told half.
       let items = this.#known && (await this.#ask({ after: this.#known - 1, limit: MOST }));
@@ -52,7 +56,8 @@ export class Talk {
       items ||= await this.#ask({ limit: FIRST });
       if (asked !== this.#asked) return;
       if (isAnew) this.messages = this.messages.filter((message) => message.seq > (items.at(-1)?.seq ?? 0));
-      this.#add(items);
+      const ids = new Set(items.map((message) => message.message_id));
+      this.#add([...items, ...this.#heard.filter((message) => ids.has(message.message_id))]);
       this.#known = this.messages.at(-1)?.seq;
       this.#isWhole = true;
       this.trouble = "";
@@ -71,11 +76,14 @@ export class Talk {
   }
 
   #add(messages) {
-    // An answer may be told before it is whole, and again when it is.
-    const known = new Map([...this.messages, ...messages].map((message) => [message.message_id, message]));
-    this.messages = [...known.values()].sort((a, b) => a.seq - b.seq).slice(-MOST);
+    // An answer may be told before it is whole, and again when it is: the higher seq is the later, and else the last told.
+    const all = [...this.messages, ...messages].sort(bySeq);
+    const known = new Map(all.map((message) => [message.message_id, message]));
+    this.messages = [...known.values()].sort(bySeq).slice(-MOST);
   }
 }
+
+const bySeq = (a, b) => a.seq - b.seq;
 
 /** Messages as a list; content is text, whatever it looks like. */
 export function messageList(element, messages, now) {

@@ -99,16 +99,18 @@ export class WorktreesView {
       h("h1", null, "Worktrees"),
       h("button", { type: "button", class: "quiet", disabled: this.#isAsking, onclick: () => this.refresh() }, "Look again"),
     );
-    if (this.#trouble && !this.#items) return [head, h("p", { key: "trouble", class: "trouble" }, this.#trouble)];
-    if (!this.#items) return [head, h("p", { key: "asking", class: "silence" }, "Asking git …")];
+    const told = this.#items ? `Not as it is now: ${this.#trouble}` : this.#trouble;
+    const trouble = this.#trouble && h("p", { key: "trouble", class: "trouble" }, told);
+    if (!this.#items) return [head, trouble || h("p", { key: "asking", class: "silence" }, "Asking git …")];
     if (!this.#items.length && !this.#errors.length) {
-      return [head, blank("worktrees", "No agent works in a git repository", h("p", null, h("code", null, "agtmux launch AGENT --branch B"), " starts one in a worktree of its own."))];
+      return [head, trouble, blank("worktrees", "No agent works in a git repository", h("p", null, h("code", null, "agtmux launch AGENT --branch B"), " starts one in a worktree of its own."))];
     }
     const repositories = Map.groupBy
       ? Map.groupBy(this.#items, (item) => `${item.target}\n${item.repository}`)
       : grouped(this.#items, (item) => `${item.target}\n${item.repository}`);
     return [
       head,
+      trouble,
       this.#errors.map((error) => h("p", { key: `error ${error.target}`, class: "trouble" }, `⊘ ${error.target}: ${error.message}`)),
       [...repositories].map(([key, items]) =>
         h(
