@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -231,6 +232,35 @@ def test_a_signal_ends_it_and_only_it(home: Home, puppet: Puppet) -> None:
     done = home.run("kill", puppet.pane, "--mode", "signal", "--signal", "TERM", "--yes")
     assert (done.returncode, done.stdout) == (0, "ended by SIGTERM\n"), done.stderr
     wait_until(lambda: _has_ended(pid), "its end")
+
+
+# An agent that takes no notice of SIGTERM and has lent its terminal to an editor.
+LENT = """
+import os, signal, sys
+for number in (signal.SIGTERM, signal.SIGTTOU):
+    signal.signal(number, signal.SIG_IGN)
+if os.fork() == 0:
+    os.setpgid(0, 0)
+    os.tcsetpgrp(0, os.getpid())
+    os.execvp("sleep", ["sleep", "3600"])
+os.wait()
+"""
+
+
+def test_one_that_has_lent_its_terminal_and_lives_is_not_said_to_have_ended(home: Home) -> None:
+    program = home.folder / "lent.py"
+    program.write_text(LENT)
+    pane = home.pane(agent=None, command=f"bash -c 'exec -a claude {sys.executable} {program}'")
+    pid = int(home.tmux("display-message", "-p", "-t", pane, "#{pane_pid}"))
+    home.start()
+    lent = "#{pane_current_command}"
+    wait_until(lambda: home.tmux("display-message", "-p", "-t", pane, lent) == "sleep", "the editor")
+    wait_until(lambda: home.panes().get(pane, {}).get("agent_type") == "claude", "the agent")
+    done = home.run("kill", pane, "--mode", "signal", "--signal", "TERM", "--yes")
+    assert (done.returncode, done.stdout.partition(";")[0]) == (1, "SIGTERM was sent, and it still runs"), done.stderr
+    assert not _has_ended(pid)
+    done = home.run("kill", pane, "--mode", "signal", "--signal", "KILL", "--yes")
+    assert (done.returncode, done.stdout) == (0, "ended by SIGKILL\n"), done.stderr
 
 
 def _has_ended(pid: int) -> bool:
