@@ -95,6 +95,26 @@ def test_no_key_of_any_kind_reaches_a_dialog(home: Home, puppet: Puppet) -> None
     assert {(each["result_code"], each["error_code"]) for each in log} == {("refused", "E_DIALOG_OPEN")}
 
 
+def test_no_key_goes_before_a_dialog_that_was_reported_and_is_not_drawn_yet(home: Home, puppet: Puppet) -> None:
+    report = json.dumps({"tool_name": "Bash", "tool_input": {"command": "touch label.txt"}})
+    variables = home.tmux_variables(puppet.pane)
+
+    def refusal(number: int, what: dict[str, object]) -> str | None:
+        """None if the screen, which goes on showing its prompt, was believed before that was asked."""
+        words = ("claude", "PermissionRequest")
+        assert home.run(*words, command="agtmux-hook", env=variables, stdin=None, input=report).returncode == 0
+        item = puppet.wait_for("waiting_approval")
+        asked = {"request_ref": f"{what} {number}", "ref": item["ref"], "if_state": "waiting_approval", **what}
+        answer = home.ask("POST", "/v1/actions/send", asked)
+        assert answer.status != 200, (what, answer)
+        return None if answer.error["code"] == "E_PRECONDITION_FAILED" else str(answer.error["code"])
+
+    for what in ({"text": "1"}, {"text": "1", "enter": True}, {"key": "1"}, {"key": "Enter"}):
+        refused = (code for number in range(20) if (code := refusal(number, what)) is not None)
+        assert next(refused) == "E_DIALOG_OPEN", what
+    assert puppet.given() == []
+
+
 def test_while_it_works_a_text_is_queued_and_a_key_interrupts(home: Home, puppet: Puppet) -> None:
     puppet.tell("busy")
     puppet.wait_for("running")
