@@ -32,7 +32,7 @@ def test_an_answer_to_the_dialog_on_the_screen_is_not_given_to_another_question(
     fingerprint = item["attention"]["fingerprint"]
     waits = hook(home, puppet.pane, "rm -rf /")
     try:
-        wait_until(lambda: "rm -rf" in home.panes()[puppet.pane]["attention"]["summary"], "the second question", 5)
+        wait_until(lambda: "rm -rf" in home.panes()[puppet.pane]["attention"]["summary"], "the second question")
         time.sleep(2)
         print(home.panes()[puppet.pane]["attention"])
         done = home.run("approve", puppet.pane, "--if-dialog", fingerprint, "--json")
@@ -58,7 +58,7 @@ def test_an_answer_to_the_last_dialog_is_not_given_to_the_next_question(home: Ho
     asked |= {"if_dialog": item["attention"]["fingerprint"], "request_ref": "r"}
     waits = hook(home, puppet.pane, "rm -rf /")
     try:
-        wait_until(lambda: "rm -rf" in home.panes()[puppet.pane]["attention"]["summary"], "the next question", 5)
+        wait_until(lambda: "rm -rf" in home.panes()[puppet.pane]["attention"]["summary"], "the next question")
         puppet.tell("ask d2 rm -rf /")
         answer = home.ask("POST", "/v1/actions/approve", asked)
         time.sleep(0.3)

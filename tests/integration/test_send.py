@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,26 @@ def test_no_key_of_any_kind_reaches_a_dialog(home: Home, puppet: Puppet) -> None
     assert puppet.wait_for("waiting_approval")["state_version"] == item["state_version"]
     log = json.loads(home.run("log", "actions", "--json").stdout)["items"]
     assert {(each["result_code"], each["error_code"]) for each in log} == {("refused", "E_DIALOG_OPEN")}
+
+
+def test_no_key_goes_before_a_dialog_that_was_reported_and_is_not_drawn_yet(home: Home, puppet: Puppet) -> None:
+    report = json.dumps({"tool_name": "Bash", "tool_input": {"command": "touch label.txt"}})
+    variables = home.tmux_variables(puppet.pane)
+
+    def refusal(number: int, what: dict[str, object]) -> str | None:
+        """None if the screen, which goes on showing its prompt, was believed before that was asked."""
+        words = ("claude", "PermissionRequest")
+        assert home.run(*words, command="agtmux-hook", env=variables, stdin=None, input=report).returncode == 0
+        item = puppet.wait_for("waiting_approval")
+        asked = {"request_ref": f"{what} {number}", "ref": item["ref"], "if_state": "waiting_approval", **what}
+        answer = home.ask("POST", "/v1/actions/send", asked)
+        assert answer.status != 200, (what, answer)
+        return None if answer.error["code"] == "E_PRECONDITION_FAILED" else str(answer.error["code"])
+
+    for what in ({"text": "1"}, {"text": "1", "enter": True}, {"key": "1"}, {"key": "Enter"}):
+        refused = (code for number in range(20) if (code := refusal(number, what)) is not None)
+        assert next(refused) == "E_DIALOG_OPEN", what
+    assert puppet.given() == []
 
 
 def test_while_it_works_a_text_is_queued_and_a_key_interrupts(home: Home, puppet: Puppet) -> None:
@@ -231,6 +252,35 @@ def test_a_signal_ends_it_and_only_it(home: Home, puppet: Puppet) -> None:
     done = home.run("kill", puppet.pane, "--mode", "signal", "--signal", "TERM", "--yes")
     assert (done.returncode, done.stdout) == (0, "ended by SIGTERM\n"), done.stderr
     wait_until(lambda: _has_ended(pid), "its end")
+
+
+# An agent that takes no notice of SIGTERM and has lent its terminal to an editor.
+LENT = """
+import os, signal, sys
+for number in (signal.SIGTERM, signal.SIGTTOU):
+    signal.signal(number, signal.SIG_IGN)
+if os.fork() == 0:
+    os.setpgid(0, 0)
+    os.tcsetpgrp(0, os.getpid())
+    os.execvp("sleep", ["sleep", "3600"])
+os.wait()
+"""
+
+
+def test_one_that_has_lent_its_terminal_and_lives_is_not_said_to_have_ended(home: Home) -> None:
+    program = home.folder / "lent.py"
+    program.write_text(LENT)
+    pane = home.pane(agent=None, command=f"bash -c 'exec -a claude {sys.executable} {program}'")
+    pid = int(home.tmux("display-message", "-p", "-t", pane, "#{pane_pid}"))
+    home.start()
+    lent = "#{pane_current_command}"
+    wait_until(lambda: home.tmux("display-message", "-p", "-t", pane, lent) == "sleep", "the editor")
+    wait_until(lambda: home.panes().get(pane, {}).get("agent_type") == "claude", "the agent")
+    done = home.run("kill", pane, "--mode", "signal", "--signal", "TERM", "--yes")
+    assert (done.returncode, done.stdout.partition(";")[0]) == (1, "SIGTERM was sent, and it still runs"), done.stderr
+    assert not _has_ended(pid)
+    done = home.run("kill", pane, "--mode", "signal", "--signal", "KILL", "--yes")
+    assert (done.returncode, done.stdout) == (0, "ended by SIGKILL\n"), done.stderr
 
 
 def _has_ended(pid: int) -> bool:

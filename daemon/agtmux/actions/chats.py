@@ -7,6 +7,7 @@ session itself refuses one that comes too late.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import sys
@@ -148,8 +149,9 @@ async def _kill(session: Session, record: Record, asked: Asked, still_there: Sti
     if mode == "key":
         await session.ask("abort")
         return Done(DELIVERED, {"mode": mode})
-    # It is connected, so that process is it.
-    os.kill(session.pid, _SIGNALS[name])
+    # It is connected, so that process is it, or has ended just now.
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(session.pid, _SIGNALS[name])
     return Done(DELIVERED, {"mode": mode, "signal": name, "has_ended": await _goes(session)})
 
 
@@ -158,7 +160,8 @@ async def _stop(session: Session, record: Record, asked: Asked, still_there: Sti
         raise AgtmuxError(ErrorCode.UNSUPPORTED, "the work tree was not made for this session and stays")
     still_there()
     for name in ("TERM", "KILL"):
-        os.kill(session.pid, _SIGNALS[name])
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(session.pid, _SIGNALS[name])
         if await _goes(session):
             return Done(_ENDED, {"ended_by": name})
     raise AgtmuxError(ErrorCode.TIMEOUT, "it still runs after SIGKILL; look at it (agtmux explain)")

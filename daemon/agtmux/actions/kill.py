@@ -14,7 +14,7 @@ from agtmux.actions.send import press_key
 from agtmux.actions.typing import Typist
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.engine.apply import Record
-from agtmux.targets.messages import Did, Glanced
+from agtmux.targets.messages import Did
 
 _SIGNALS: Final = {"INT": signal.SIGINT, "TERM": signal.SIGTERM, "KILL": signal.SIGKILL}
 _PATIENCE: Final = 3.0
@@ -54,10 +54,9 @@ async def _has_ended(reach: Reach, record: Record, who: dict[str, object]) -> bo
     deadline = asyncio.get_running_loop().time() + _PATIENCE
     while asyncio.get_running_loop().time() < deadline:
         try:
-            if not (await reach.run(record.runtime.target_id, {"do": "glance", **who}, Glanced)).is_in_front:
-                return True
+            # The signal 0 only asks, for the process itself: one that has lent its terminal is not in front, and lives.
+            await reach.run(record.runtime.target_id, {"do": "signal", **who, "number": 0}, Did)
         except AgtmuxError as error:
-            # The tmux server may have gone with its last pane.
             return True if error.code is ErrorCode.RUNTIME_STALE else None
         await asyncio.sleep(_LOOK_EVERY)
     return False

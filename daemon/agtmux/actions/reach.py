@@ -26,6 +26,9 @@ def inhabited(reach: Reach, record: Record) -> dict[str, Any]:
     pane = reach.pane(runtime.target_id, runtime.pane_id)
     if pane is None or pane.pid is None:
         raise AgtmuxError(ErrorCode.RUNTIME_STALE, "nothing runs in that pane any more; list the panes again")
+    # The last look may be newer than the runtime, and a shell that was started anew is called what the old one was.
+    if not runtime.has_agent and runtime.pid not in (None, pane.pid):
+        raise AgtmuxError(ErrorCode.RUNTIME_STALE, "another process has begun in that pane; list the panes again")
     return {"server": runtime.instance.tmux_server_boot_id, "pane_id": runtime.pane_id, "pid": pane.pid}
 
 

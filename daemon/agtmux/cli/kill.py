@@ -57,11 +57,17 @@ def run(options: Namespace) -> int:
         print_json(answer)
     elif options.mode == "key":
         print("interrupted: Ctrl-C was pressed")
-    elif answer["about"].get("has_ended"):
-        print(f"ended by SIG{options.signal}")
     else:
-        print(f"SIG{options.signal} was sent, and it still runs{_STRONGER.get(options.signal, '')}")
+        print(told(answer["about"].get("has_ended"), options.signal))
     return 0 if options.mode == "key" or answer["about"].get("has_ended") else 1
+
+
+def told(has_ended: bool | None, name: str) -> str:
+    if has_ended:
+        return f"ended by SIG{name}"
+    if has_ended is None:
+        return f"SIG{name} was sent, and whether it has ended could not be seen; look at it (agtmux explain)"
+    return f"SIG{name} was sent, and it still runs{_STRONGER.get(name, '')}"
 
 
 def _question(item: dict[str, Any], options: Namespace) -> str:

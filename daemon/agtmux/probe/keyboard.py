@@ -111,7 +111,10 @@ def signal(agent: tuple[int, float], number: int) -> None:
     """To the agent's process, if it is the one that was meant."""
     if not _is_the_same(*agent):
         raise MovedError("its process has ended")
-    os.kill(agent[0], number)
+    try:
+        os.kill(agent[0], number)
+    except ProcessLookupError:
+        raise MovedError("its process has ended") from None
 
 
 def _if_unchanged(

@@ -13,8 +13,10 @@ import pytest
 from agtmux.actions.chats import Sessions
 from agtmux.actions.typing import Typist
 from agtmux.agents.registry import Registry
+from agtmux.bridge.caller import Caller
+from agtmux.bridge.tools.mail import MailDesk, ReadMessages
 from agtmux.domain.durations import SECOND
-from agtmux.domain.errors import AgtmuxError
+from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.limits import MailLimits
 from agtmux.domain.mail import MessageType, Party, Reason, Status
 from agtmux.domain.panes import HOST
@@ -158,6 +160,54 @@ async def test_of_a_broadcast_now_or_never_only_those_are_refused_that_would_wai
         assert [each.content for each in await office.post.fetch(office.party("%3").party)] == ["now"]
         told = {each.receiver.name: each.status for each in await sending}
         assert told == {"claude-2": Status.REFUSED, "claude-3": Status.DELIVERED}
+
+
+async def test_a_broadcast_comes_to_all_but_those_whose_mailbox_is_full(tmp_path: Path) -> None:
+    async with an_office(tmp_path) as office:
+        await office.core.look(seen(), *(seen(pid=100 + n, pane=a_pane(f"%{n}")) for n in (2, 3)))
+        for pane_id in ("%2", "%3"):
+            office.postman.hold(office.party(pane_id).party.runtime_id)
+        office.post._policy = Policy(MailLimits(waiting=1))
+        one = office.party(PANE)
+        await office.post.send(one, "claude-2", Letter("first"))
+        sent = await office.post.broadcast(one, Letter("to all"))
+        assert [each.receiver.name for each in sent] == ["claude-3"]
+        assert [each.content for each in await office.post.fetch(office.party("%2").party)] == ["first"]
+        assert [each.content for each in await office.post.fetch(office.party("%3").party)] == ["to all"]
+        # Where nobody has room, that is why.
+        for name in ("claude-2", "claude-3"):
+            await office.post.send(one, name, Letter("again"))
+        with pytest.raises(AgtmuxError) as caught:
+            await office.post.broadcast(one, Letter("to all"))
+        assert caught.value.code is ErrorCode.LIMIT_RATE
+
+
+async def test_a_call_that_is_cut_off_while_it_lists_what_was_before_has_taken_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with an_office(tmp_path) as office:
+        one, two = office.party(PANE), office.party("%2")
+        sent = await office.post.send(one, two.party.name, Letter("hello"))
+        desk, caller = MailDesk(office.core.world, office.post), Caller(two.key)
+        lists = asyncio.Event()
+
+        async def hanging(*_: object) -> Any:
+            lists.set()
+            await asyncio.Event().wait()
+
+        with monkeypatch.context() as patch:
+            patch.setattr(office.post.mailbox, "listing", hanging)
+            call = asyncio.ensure_future(desk.read_messages(caller, ReadMessages(include_delivered=True)))
+            async with asyncio.timeout(PATIENCE):
+                await lists.wait()
+            call.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await call
+        assert (await office.post.mailbox.find(sent.message_id)).status is Status.QUEUED
+        for _ in range(2):
+            # What is new, and then what was given before.
+            given = await desk.read_messages(caller, ReadMessages(include_delivered=True))
+            assert [each.content for each in given.messages] == ["hello"]
 
 
 async def test_after_a_restart_limits_count_what_each_has_sent(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from agtmux.actions.desk import Desk
 from agtmux.domain.durations import SECOND
-from agtmux.domain.mail import Message, Party, Priority, Reason
+from agtmux.domain.mail import Message, Party, Priority, Reason, Status
 from agtmux.domain.panes import HOST
 from agtmux.domain.runtimes import RuntimeId
 from agtmux.messages import postman as postman_module
@@ -143,6 +143,34 @@ async def test_a_draft_that_goes_is_no_change_and_is_looked_for_all_the_same(tmp
         await work.accept("first")
         await work.ends("first", reason=Reason.DRAFT_PRESENT)
         await work.ends("first", is_delivered=True)
+
+
+async def test_what_is_begun_is_followed_for_a_minute_after_its_time_and_then_uncertain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postman_module, "_PAUSES", (0.01,))
+    time = FakeTime()
+    async with a_round(tmp_path, time) as work:
+        ends: asyncio.Queue[Message] = asyncio.Queue()
+        work.postman.on_step.append(lambda step: ends.put_nowait(step) if step.status.is_over else None)
+        await work.accept("begun")
+        message, trying = await work.tries.next()
+        begun = await work.mailbox.begin(message)
+        assert begun is not None and begun.status is Status.DELIVERING
+        trying.set_result(Outcome(begun, reason=Reason.BUSY))
+        message, trying = await work.tries.next()
+        # Its time is over, and it is tried again all the same, up to a minute.
+        time.pass_by(3_600)
+        for _ in range(3):
+            trying.set_result(Outcome(message, reason=Reason.BUSY))
+            message, trying = await work.tries.next()
+            time.pass_by(19)
+        assert ends.empty()
+        time.pass_by(4)
+        trying.set_result(Outcome(message, reason=Reason.BUSY))
+        async with asyncio.timeout(PATIENCE):
+            over = await ends.get()
+        assert (over.content, over.status, over.reason) == ("begun", Status.UNCERTAIN, Reason.BUSY)
 
 
 async def test_what_became_of_a_message_is_in_the_log_by_how_much_it_matters(

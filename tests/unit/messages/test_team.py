@@ -1,6 +1,9 @@
 """A team's file, and when a task in it takes too long."""
 
+import asyncio
+import contextlib
 import tomllib
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -10,7 +13,7 @@ import pytest
 from agtmux.agents.registry import Registry
 from agtmux.config import Config
 from agtmux.domain.durations import SECOND, parse_duration
-from agtmux.domain.errors import AgtmuxError
+from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.limits import MailLimits
 from agtmux.domain.mail import Message, MessageType, Party, Priority, Reason, Status
 from agtmux.domain.panes import HOST
@@ -23,8 +26,9 @@ from agtmux.messages.mailbox import Mailbox, Wanted
 from agtmux.messages.policy import Policy as MailPolicy
 from agtmux.messages.post import LONGEST_FETCH, LONGEST_SEND, Post
 from agtmux.messages.postman import Postman
-from agtmux.messages.team import Timeouts, read_sheet
+from agtmux.messages.team import TeamSheet, Timeouts, read_sheet
 from agtmux.messages.teams import Task, Teams, overdue
+from agtmux.observe import supervisor as supervisor_module
 from agtmux.observe.supervisor import Supervisor
 from agtmux.worktrees.teaming import order_of
 from unit.builders import FakeTime, a_core, a_pane, an_event, seen
@@ -161,28 +165,61 @@ def test_of_a_receiver_that_has_ended_nobody_says_that_it_goes_on():
     assert all("It has ended" in text and "It goes on" not in text for text in told.values())
 
 
-async def test_a_task_of_which_all_was_told_is_not_looked_after_any_more(tmp_path: Path) -> None:
-    clock = FakeTime()
-    async with a_core(tmp_path, clock) as core:
+@contextlib.asynccontextmanager
+async def a_given_task(directory: Path, clock: FakeTime) -> AsyncIterator[tuple[Teams, TeamSheet, Post]]:
+    """A team with one task, which an idle member has been given just now."""
+    async with a_core(directory, clock) as core:
         await core.look(seen(), seen(pid=200, pane=a_pane("%2")))
         await core.take(an_event(state="idle", runtime_id=core.world.records[HOST, PaneId("%2")].runtime.runtime_id))
-        mailbox, directory = Mailbox(core.database), Directory(core.world, core.database)
+        mailbox, roles = Mailbox(core.database), Directory(core.world, core.database)
         postman = Postman(mailbox, cast(Gate, None), core.world, core.clock, Supervisor())
         policy = MailPolicy(MailLimits())
-        post = Post(core.world, core.clock, directory, mailbox, postman, policy, 3_600 * SECOND)
-        teams = Teams(core.world, core.clock, core.database, directory, post)
+        post = Post(core.world, core.clock, roles, mailbox, postman, policy, 3_600 * SECOND)
+        teams = Teams(core.world, core.clock, core.database, roles, post)
         sheet = read_sheet({"name": "t", "roles": {"lead": {"agent": "claude"}, "writer": {"agent": "claude"}}})
         await teams.bring(sheet)
         receiver = post.agent((HOST, PaneId("%2"))).party
         assert receiver.runtime_id is not None
-        await directory.give(receiver.runtime_id, sheet.role("writer"), core.clock.now())
+        await roles.give(receiver.runtime_id, sheet.role("writer"), core.clock.now())
         letter = Letter("count", MessageType.TASK_REQUEST)
         request = message_of(Party("user"), receiver, letter, core.clock.now(), 3_600 * SECOND)
         await mailbox.put([replace(request, status=Status.DELIVERED, settled_at=core.clock.now())])
+        yield teams, sheet, post
+
+
+async def test_a_task_of_which_all_was_told_is_not_looked_after_any_more(tmp_path: Path) -> None:
+    clock = FakeTime()
+    async with a_given_task(tmp_path, clock) as (teams, sheet, post):
         looked = []
         for seconds in (1, 70, 100, 200):
             clock.pass_by(seconds)
             looked.append(await teams._look_after(sheet))
         # A second after, then with receive, idle and task.
         assert looked == [True, True, True, False]
-        assert len(await mailbox.listing(Wanted(type=MessageType.ERROR), 10)) == 3
+        assert len(await post.mailbox.listing(Wanted(type=MessageType.ERROR), 10)) == 3
+
+
+async def test_no_notice_is_lost_if_one_cannot_be_written_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervisor_module, "_BEGIN_AGAIN", 0.0)
+    clock, supervisor = FakeTime(), Supervisor()
+    async with a_given_task(tmp_path, clock) as (teams, _, post):
+        notify, told = post.notify, asyncio.Event()
+        fails = [AgtmuxError(ErrorCode.STORE, "the disk is full")]
+
+        async def failing_once(receiver: Party, letter: Letter) -> None:
+            if fails:
+                raise fails.pop()
+            await notify(receiver, letter)
+            if len(await post.mailbox.listing(Wanted(type=MessageType.ERROR), 10)) == 3:
+                told.set()
+
+        monkeypatch.setattr(post, "notify", failing_once)
+        # All that there is to tell is due at once.
+        clock.pass_by(400)
+        supervisor.spawn(teams.run, "teams")
+        try:
+            async with asyncio.timeout(10.0):
+                await told.wait()
+        finally:
+            await supervisor.close()
+        assert supervisor.failures == {"teams": 1}

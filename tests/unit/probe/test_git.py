@@ -277,6 +277,16 @@ def test_a_worktree_with_work_that_is_nowhere_else_stays(repo: Path) -> None:
             "nowhere else",
         ),
         (
+            # A stash holds the commit that it was made on, and is dropped without a thought.
+            lambda: (
+                run_git(tree, "commit", "-q", "--allow-empty", "-m", "Stashed on"),
+                (tree / "label.py").write_text("x\n"),
+                run_git(tree, "stash", "-q"),
+            ),
+            lambda: run_git(repo, "tag", "kept", "labels"),
+            "nowhere else",
+        ),
+        (
             lambda: (
                 run_git(tree, "checkout", "-q", "--detach"),
                 run_git(tree, "commit", "-q", "--allow-empty", "-m", "Lost"),

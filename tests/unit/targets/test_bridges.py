@@ -114,7 +114,7 @@ async def test_more_is_asked_for_at_a_pace() -> None:
             stage.bridges.hear(said(b"{}"))
         await asyncio.sleep(0)
     # Two hundred at once, a hundred a second from then on.
-    assert 0.8 < loop.time() - began < 5
+    assert loop.time() - began > 0.8
     stage.bridges.end()
 
 
