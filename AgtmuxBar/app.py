@@ -229,6 +229,10 @@ class App:
                 self.rest(_RETRY)
             except _Stopped:
                 return
+            except Exception:
+                logger.exception("what was due while the daemon is away failed")
+                # Whatever fails every time is not to keep a processor busy.
+                time.sleep(_RETRY)
 
     def _have_started(self) -> None:
         """By launchd or systemd, which would be turned away, again and again, if we started one meanwhile."""
@@ -312,8 +316,8 @@ class App:
         now = time.time() + self._ahead
         menu = model.build(self.snapshot, self.settings, self._surroundings, now)
         if menu != self._menu:
-            self._menu = menu
             self.call(lambda: self._renderer.show(menu))
+            self._menu = menu
         self._is_stale, self._drawn_at = False, time.monotonic()
         due = model.next_change(self.snapshot, self.settings, now)
         self._redraw_at = self._drawn_at + (float("inf") if due is None else due)

@@ -356,6 +356,46 @@ def test_it_gets_over_a_daemon_that_is_killed(home, started):
     assert screen.shown == first
 
 
+def test_what_fails_while_the_daemon_is_away_does_not_end_it(home, started):
+    app, screen, _ = started
+    home.run("down", "--headless")
+    wait_until(lambda: screen.menu.icon == "down", "the news of its end")
+    failed = []
+
+    def fail():
+        failed.append(True)
+        raise RuntimeError("can't start new thread")
+
+    # While the stream is waited for, and while it is given up for a moment.
+    for number in (1, 2):
+        app.hand(fail)
+        wait_until(lambda number=number: len(failed) == number, "the fault")
+    home.start()
+    wait_until(lambda: screen.menu.icon == "idle", "the next daemon's news")
+
+
+def test_what_fails_again_and_again_keeps_no_processor_busy(home, monkeypatch):
+    monkeypatch.setattr(app_module, "_RETRY", 0.2)
+    home.configure("nonsense = [")
+    screen, failed = Screen(), []
+
+    def fail(function):
+        failed.append(time.monotonic())
+        raise RuntimeError("no such display")
+
+    call, screen.call = screen.call, fail
+    app = App(screen, Desktop())
+    app.start()
+    try:
+        wait_until(lambda: len(failed) >= 10, "a fault at every turn")
+        # Twice in each turn: before the daemon is asked, and while it is away.
+        assert failed[9] - failed[0] > 4 * 0.2
+        screen.call = call
+        wait_until(lambda: screen.menu is not None and screen.menu.icon == "down", "what it has to show")
+    finally:
+        app.stop()
+
+
 def test_a_daemon_that_is_replaced_is_not_missed(home, started):
     """A restart takes less time than it takes to call a daemon gone; on this machine it may take longer."""
     app, screen, _ = started
