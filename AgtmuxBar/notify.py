@@ -16,7 +16,7 @@ from AgtmuxBar.labels import agent_of, place_of
 from AgtmuxBar.looking import Place
 from AgtmuxBar.model import answer, attach, is_snoozed
 from AgtmuxBar.settings import Settings
-from AgtmuxBar.snapshot import Letter, Pane, Snapshot, question_of, wait_key
+from AgtmuxBar.snapshot import Letter, Pane, Snapshot, fingerprint_of, question_of, wait_key
 from AgtmuxBar.tree import Action
 
 # Whoever answers so soon has seen it.
@@ -61,6 +61,8 @@ class Told:
     state: str
     version: int
     question: str
+    # The fingerprint of the dialog it asks in, once that has been seen.
+    dialog: str
     # When that was first seen, and when a notification about this agent was last shown.
     since: float
     shown_at: float = float("-inf")
@@ -142,13 +144,18 @@ def _told(pane: Pane, before: Told | None, is_first: bool, now: float) -> Told |
             # It may turn out to ask the same still, which is then no news if it has been told.
             return replace(before, shown=None)
         # Only how lately it was told of still matters.
-        return Told("", 0, "", now, before.shown_at) if now - before.shown_at < COOL_DOWN else None
-    now_so = Told(pane["state"], pane["state_version"], _asks(pane), now, is_settled=is_first)
+        return Told("", 0, "", "", now, before.shown_at) if now - before.shown_at < COOL_DOWN else None
+    now_so = Told(pane["state"], pane["state_version"], _asks(pane), fingerprint_of(pane), now, is_settled=is_first)
     if before is None:
         return now_so
     if not _is_same(before, now_so):
         return replace(now_so, shown_at=before.shown_at)
-    return replace(before, version=now_so.version, question=now_so.question or before.question)
+    return replace(
+        before,
+        version=now_so.version,
+        question=now_so.question or before.question,
+        dialog=now_so.dialog or before.dialog,
+    )
 
 
 def _place(pane: Pane) -> Place:
@@ -161,10 +168,14 @@ def _asks(pane: Pane) -> str:
 
 
 def _is_same(before: Told, after: Told) -> bool:
-    """Whether both tell of one wait: it may be shown anew without asking anew."""
-    if before.state != after.state:
+    """Whether both tell of one wait, which may be shown anew or put in other words without asking anew. Of two dialogs
+    each is one of its own, whatever they say: what is on display must not come to mean another one."""
+    if before.state != after.state or (before.dialog and after.dialog and before.dialog != after.dialog):
         return False
-    return before.version == after.version or before.question == after.question
+    if before.version == after.version or before.question == after.question:
+        return True
+    # In other words: those of a dialog that is still there, or of one seen only now, with nothing shown in between.
+    return bool(after.dialog) and (bool(before.dialog) or after.version == before.version + 1)
 
 
 def _judged(
@@ -194,7 +205,7 @@ def _written(
     letter: Letter, before: Told | None, is_first: bool, settings: Settings, now: float
 ) -> tuple[Told, float | None]:
     """Of what an agent has written to the user: it is on display until it is read."""
-    known = before or Told("letter", 0, letter["message_id"], now, is_settled=is_first)
+    known = before or Told("letter", 0, letter["message_id"], "", now, is_settled=is_first)
     if known.is_settled:
         return known, None
     if settings.is_paused(now):
