@@ -24,6 +24,7 @@ QUIET: Final = 2.0
 # Between two notifications about one agent. What it asks meanwhile is shown when that is over, if it still asks.
 COOL_DOWN: Final = 10.0
 _LONGEST: Final = 300
+_NOTHING: Final[Mapping[str, str]] = {}
 
 _TITLES: Final = {
     "waiting_approval": "{} asks for approval",
@@ -85,9 +86,15 @@ class Outcome:
 
 
 def step(
-    memory: Memory | None, snapshot: Snapshot, settings: Settings, now: float, looked_at: Collection[Place] = ()
+    memory: Memory | None,
+    snapshot: Snapshot,
+    settings: Settings,
+    now: float,
+    looked_at: Collection[Place] = (),
+    left: Mapping[str, str] = _NOTHING,
 ) -> Outcome:
-    """`memory` is what the last step left, None at first; `looked_at` has the panes in front of the user."""
+    """`memory` is what the last step left, None at first; `looked_at` has the panes in front of the user. What an app
+    before this one was showing is in `left`, the dialog by the key: what is still asked is ours from now on."""
     if not snapshot.is_up:
         # What cannot be asked is not known to have been answered.
         return Outcome(memory)
@@ -103,22 +110,27 @@ def step(
         known = told[key]
         if known is None:
             continue
+        is_inherited = pane["state"] in _TITLES and bool(known.dialog) and known.dialog == left.get(key)
+        if is_inherited:
+            known = replace(known, shown=_notification(pane, settings), is_settled=True)
         known, due = _judged(known, pane, settings, now, looked_at)
         if due is not None:
             dues.append(due)
         before = None if memory is None or key not in memory else memory[key].shown
         if known.shown is not None and known.shown != before:
-            show.append(replace(known.shown, is_silent=before is not None))
+            show.append(replace(known.shown, is_silent=before is not None or is_inherited))
         after[key] = known
     for letter in snapshot.letters:
         key = f"letter {letter['message_id']}"
         known, due = _written(letter, (memory or {}).get(key), memory is None, settings, now)
+        if key in left:
+            known = replace(known, shown=_letter(letter, settings), is_settled=True)
         if due is not None:
             dues.append(due)
         if known.shown is not None and known.shown_at == now:
             show.append(known.shown)
         after[key] = known
-    before_keys = {key for key, each in (memory or {}).items() if each.shown is not None}
+    before_keys = {key for key, each in (memory or {}).items() if each.shown is not None}.union(left)
     still = {key for key, each in after.items() if each.shown is not None}
     return Outcome(after, tuple(show), tuple(sorted(before_keys - still)), min(dues, default=None))
 
@@ -212,7 +224,11 @@ def _written(
         return replace(known, is_settled=True), None
     if now < known.since + QUIET:
         return known, known.since + QUIET - now
-    shown = Notification(
+    return replace(known, shown=_letter(letter, settings), shown_at=now, is_settled=True), None
+
+
+def _letter(letter: Letter, settings: Settings) -> Notification:
+    return Notification(
         key=f"letter {letter['message_id']}",
         title=legible(f"{letter['from_agent']} writes to you"),
         place=legible(letter["type"]),
@@ -222,7 +238,6 @@ def _written(
         is_urgent=letter["priority"] in ("high", "urgent"),
         has_sound=settings.has_sound,
     )
-    return replace(known, shown=shown, shown_at=now, is_settled=True), None
 
 
 def _notification(pane: Pane, settings: Settings) -> Notification:

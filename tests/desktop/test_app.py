@@ -140,6 +140,18 @@ def test_a_wait_is_told_once_and_taken_back_when_it_is_over(home, started):
     wait_until(lambda: not screen.shown, "its end")
 
 
+def test_what_an_app_before_has_left_is_taken_back_once(home, started):
+    app, screen, _ = started
+    withdrawn = []
+    screen.withdraw = withdrawn.append
+    app.inherit({"gone": "f00d"})
+    wait_until(lambda: withdrawn, "its end")
+    for count in (1, 2):
+        asks(home, f"step {count}")
+        wait_until(lambda count=count: f"step {count}" in getattr(screen.item("wait "), "label", ""), "the question")
+    assert withdrawn == ["gone"]
+
+
 def test_the_count_waits_for_no_answer_of_the_desktop(home, started, monkeypatch):
     """A disk may be slow, and a tmux server busy: both are asked beside."""
     monkeypatch.setattr(app_module, "_LOOK", PATIENCE)

@@ -307,6 +307,47 @@ def test_a_daemon_that_is_away_answers_nothing():
     assert not seen.display
 
 
+def keys(*numbers: int) -> list[str]:
+    return [pane(number)["runtime_id"] for number in numbers]
+
+
+@pytest.mark.parametrize("is_first", [True, False], ids=["before the first snapshot", "after it"])
+def test_what_an_app_before_has_left_is_taken_back_unless_it_is_still_asked(is_first):
+    panes = (pane(1), pane(2, "running"), pane(3, fingerprint="beef"), pane(4, fingerprint=None))
+    gone, one, running, other, unseen = keys(9, 1, 2, 3, 4)
+    left = dict.fromkeys((gone, one, running, other), "f00d") | {unseen: "", "letter 1": "", "letter 2": ""}
+    now = snapshot(*panes, letters=(letter(1) | {"message_id": "1"},))
+    memory = None if is_first else step(None, now, PLAIN, NOW).memory
+    outcome = step(memory, now, PLAIN, NOW + 60, left=left)
+    # Of another dialog, or of one that cannot be told from others, it would come to mean something else.
+    assert outcome.withdraw == tuple(sorted((gone, running, other, unseen, "letter 2")))
+    # Its buttons are for what is asked now, and it makes no sound.
+    (renewed,) = outcome.show
+    assert (renewed.key, renewed.is_silent, dialog_of(renewed)) == (one, True, "f00d")
+    assert step(outcome.memory, now, PLAIN, NOW + 120).show == ()
+    over = step(outcome.memory, snapshot(pane(1, "running", version=4)), PLAIN, NOW + 180)
+    assert over.withdraw == (one, "letter 1")
+
+
+def test_what_an_app_before_has_left_stays_until_the_daemon_says_what_is_asked():
+    left = {keys(1)[0]: "f00d"}
+    assert step(None, snapshot(trouble="it has stopped"), PLAIN, NOW, left=left) == Outcome(None)
+
+
+def test_what_was_left_by_who_is_out_of_sight_is_taken_back():
+    (key,) = keys(1)
+    memory = step(None, snapshot(pane(1)), PLAIN, NOW).memory
+    outcome = step(memory, snapshot(pane(1, "unknown", version=4)), PLAIN, NOW, left={key: "f00d"})
+    assert (outcome.show, outcome.withdraw) == ((), (key,))
+
+
+def test_what_was_left_and_is_snoozed_is_taken_back():
+    (key,) = keys(1)
+    snoozed = PLAIN.with_snoozed(wait_key(pane(1)), NOW + 900, NOW)
+    outcome = step(None, snapshot(pane(1)), snoozed, NOW, left={key: "f00d"})
+    assert (outcome.show, outcome.withdraw) == ((), (key,))
+
+
 # Whatever happens
 
 STATES = ("waiting_approval", "waiting_input", "error", "completed", "running", "idle", "unknown")
