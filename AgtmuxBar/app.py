@@ -118,6 +118,7 @@ class App:
         self._surroundings = Surroundings()
         self._bridges: Mapping[str, bool] | None = None
         self._memory: notify.Memory | None = None
+        self._left: Mapping[str, str] = {}
         self._menu: Menu | None = None
         # The daemon's clock may run ahead of the wall's, never behind.
         self._ahead = 0.0
@@ -161,6 +162,10 @@ class App:
         """The menu is about to be looked at: what is seldom asked for is asked for again."""
         self.hand(lambda: self._refresh_within(0.0))
         self._ask_bridge()
+
+    def inherit(self, left: Mapping[str, str]) -> None:
+        """Notifications that an app before this one, which was killed, has left on display: the dialog by the key."""
+        self.hand(lambda: self._inherit(left))
 
     def hand(self, function: Callable[[], object]) -> None:
         """Have it run on the app's own thread."""
@@ -229,6 +234,10 @@ class App:
                 self.rest(_RETRY)
             except _Stopped:
                 return
+            except Exception:
+                logger.exception("what was due while the daemon is away failed")
+                # Whatever fails every time is not to keep a processor busy.
+                time.sleep(_RETRY)
 
     def _have_started(self) -> None:
         """By launchd or systemd, which would be turned away, again and again, if we started one meanwhile."""
@@ -312,8 +321,8 @@ class App:
         now = time.time() + self._ahead
         menu = model.build(self.snapshot, self.settings, self._surroundings, now)
         if menu != self._menu:
-            self._menu = menu
             self.call(lambda: self._renderer.show(menu))
+            self._menu = menu
         self._is_stale, self._drawn_at = False, time.monotonic()
         due = model.next_change(self.snapshot, self.settings, now)
         self._redraw_at = self._drawn_at + (float("inf") if due is None else due)
@@ -321,7 +330,7 @@ class App:
             self._notify(now)
 
     def _notify(self, now: float) -> None:
-        outcome = notify.step(self._memory, self.snapshot, self.settings, now)
+        outcome = notify.step(self._memory, self.snapshot, self.settings, now, left=self._left)
         if all(each.is_silent for each in outcome.show):
             self._tell_of(outcome)
             return
@@ -340,10 +349,12 @@ class App:
             return
         self._looking, self._look_until = None, float("inf")
         now = time.time() + self._ahead
-        self._tell_of(notify.step(self._memory, self.snapshot, self.settings, now, looked_at))
+        self._tell_of(notify.step(self._memory, self.snapshot, self.settings, now, looked_at, self._left))
 
     def _tell_of(self, outcome: notify.Outcome) -> None:
         self._memory = outcome.memory
+        if self.snapshot.is_up:
+            self._left = {}
         for key in outcome.withdraw:
             self.call(lambda key=key: self._renderer.withdraw(key))  # type: ignore[misc]
         for each in outcome.show:
@@ -420,6 +431,10 @@ class App:
 
     def _lose(self, why: str) -> None:
         self.snapshot = replace(self.snapshot, trouble=why)
+        self._is_stale = True
+
+    def _inherit(self, left: Mapping[str, str]) -> None:
+        self._left = left
         self._is_stale = True
 
     def _change(self, change: Callable[[Settings, float], Settings]) -> None:

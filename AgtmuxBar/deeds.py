@@ -40,6 +40,11 @@ _TITLES: Final = {
     "copy": "Not copied",
     "read": "Not read",
 }
+# Where a key may have been pressed all the same.
+_TITLES_IN_DOUBT: Final = {"approve": "Perhaps approved", "deny": "Perhaps denied"}
+_UNCERTAIN: Final = "uncertain"
+# With these it is not known what was done, if the daemon does not say so itself.
+_DOUBTS: Final = (ErrorCode.DELIVERY_UNCERTAIN, ErrorCode.TIMEOUT, ErrorCode.INTERNAL)
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +66,9 @@ class Deeds:
         except (AgtmuxError, OSError, subprocess.SubprocessError) as error:
             why = error.message if isinstance(error, AgtmuxError) else str(error)
             logger.info("%s: %s", action.name, error)
-            self._app.tell(_TITLES.get(action.name, "Not done"), _sentence(why))
+            is_certain = not isinstance(error, AgtmuxError) or error.details.get("result_code") != _UNCERTAIN
+            titles = _TITLES if is_certain else _TITLES | _TITLES_IN_DOUBT
+            self._app.tell(titles.get(action.name, "Not done"), _sentence(why))
 
     # To agents
 
@@ -84,7 +91,16 @@ class Deeds:
     def _answer(self, name: str, asked: Parameters) -> None:
         dialog = {"if_dialog": asked["fingerprint"]} if asked["fingerprint"] else {}
         shown = {"if_state": asked["state"], "if_state_version": int(asked["state_version"])}
-        self._ask(name, asked, **shown, **dialog)
+        # Nobody has done anything who was not there. Whoever was, and did not come to answer, may have.
+        was_there = Client(start=False).is_answered()
+        try:
+            self._ask(name, asked, **shown, **dialog)
+        except AgtmuxError as error:
+            is_lost = was_there and error.code is ErrorCode.DAEMON_UNAVAILABLE
+            if not is_lost and error.code not in _DOUBTS:
+                raise
+            told = {"result_code": _UNCERTAIN, **error.details}
+            raise AgtmuxError(error.code, error.message, told) from None
 
     def _ask(self, name: str, asked: Parameters, **more: object) -> Any:
         meant = {

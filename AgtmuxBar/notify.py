@@ -16,7 +16,7 @@ from AgtmuxBar.labels import agent_of, place_of
 from AgtmuxBar.looking import Place
 from AgtmuxBar.model import answer, attach, is_snoozed
 from AgtmuxBar.settings import Settings
-from AgtmuxBar.snapshot import Letter, Pane, Snapshot, question_of, wait_key
+from AgtmuxBar.snapshot import Letter, Pane, Snapshot, fingerprint_of, question_of, wait_key
 from AgtmuxBar.tree import Action
 
 # Whoever answers so soon has seen it.
@@ -24,6 +24,7 @@ QUIET: Final = 2.0
 # Between two notifications about one agent. What it asks meanwhile is shown when that is over, if it still asks.
 COOL_DOWN: Final = 10.0
 _LONGEST: Final = 300
+_NOTHING: Final[Mapping[str, str]] = {}
 
 _TITLES: Final = {
     "waiting_approval": "{} asks for approval",
@@ -61,6 +62,8 @@ class Told:
     state: str
     version: int
     question: str
+    # The fingerprint of the dialog it asks in, once that has been seen.
+    dialog: str
     # When that was first seen, and when a notification about this agent was last shown.
     since: float
     shown_at: float = float("-inf")
@@ -83,9 +86,15 @@ class Outcome:
 
 
 def step(
-    memory: Memory | None, snapshot: Snapshot, settings: Settings, now: float, looked_at: Collection[Place] = ()
+    memory: Memory | None,
+    snapshot: Snapshot,
+    settings: Settings,
+    now: float,
+    looked_at: Collection[Place] = (),
+    left: Mapping[str, str] = _NOTHING,
 ) -> Outcome:
-    """`memory` is what the last step left, None at first; `looked_at` has the panes in front of the user."""
+    """`memory` is what the last step left, None at first; `looked_at` has the panes in front of the user. What an app
+    before this one was showing is in `left`, the dialog by the key: what is still asked is ours from now on."""
     if not snapshot.is_up:
         # What cannot be asked is not known to have been answered.
         return Outcome(memory)
@@ -101,22 +110,27 @@ def step(
         known = told[key]
         if known is None:
             continue
+        is_inherited = pane["state"] in _TITLES and bool(known.dialog) and known.dialog == left.get(key)
+        if is_inherited:
+            known = replace(known, shown=_notification(pane, settings), is_settled=True)
         known, due = _judged(known, pane, settings, now, looked_at)
         if due is not None:
             dues.append(due)
         before = None if memory is None or key not in memory else memory[key].shown
         if known.shown is not None and known.shown != before:
-            show.append(replace(known.shown, is_silent=before is not None))
+            show.append(replace(known.shown, is_silent=before is not None or is_inherited))
         after[key] = known
     for letter in snapshot.letters:
         key = f"letter {letter['message_id']}"
         known, due = _written(letter, (memory or {}).get(key), memory is None, settings, now)
+        if key in left:
+            known = replace(known, shown=_letter(letter, settings), is_settled=True)
         if due is not None:
             dues.append(due)
         if known.shown is not None and known.shown_at == now:
             show.append(known.shown)
         after[key] = known
-    before_keys = {key for key, each in (memory or {}).items() if each.shown is not None}
+    before_keys = {key for key, each in (memory or {}).items() if each.shown is not None}.union(left)
     still = {key for key, each in after.items() if each.shown is not None}
     return Outcome(after, tuple(show), tuple(sorted(before_keys - still)), min(dues, default=None))
 
@@ -142,13 +156,18 @@ def _told(pane: Pane, before: Told | None, is_first: bool, now: float) -> Told |
             # It may turn out to ask the same still, which is then no news if it has been told.
             return replace(before, shown=None)
         # Only how lately it was told of still matters.
-        return Told("", 0, "", now, before.shown_at) if now - before.shown_at < COOL_DOWN else None
-    now_so = Told(pane["state"], pane["state_version"], _asks(pane), now, is_settled=is_first)
+        return Told("", 0, "", "", now, before.shown_at) if now - before.shown_at < COOL_DOWN else None
+    now_so = Told(pane["state"], pane["state_version"], _asks(pane), fingerprint_of(pane), now, is_settled=is_first)
     if before is None:
         return now_so
     if not _is_same(before, now_so):
         return replace(now_so, shown_at=before.shown_at)
-    return replace(before, version=now_so.version, question=now_so.question or before.question)
+    return replace(
+        before,
+        version=now_so.version,
+        question=now_so.question or before.question,
+        dialog=now_so.dialog or before.dialog,
+    )
 
 
 def _place(pane: Pane) -> Place:
@@ -161,10 +180,14 @@ def _asks(pane: Pane) -> str:
 
 
 def _is_same(before: Told, after: Told) -> bool:
-    """Whether both tell of one wait: it may be shown anew without asking anew."""
-    if before.state != after.state:
+    """Whether both tell of one wait, which may be shown anew or put in other words without asking anew. Of two dialogs
+    each is one of its own, whatever they say: what is on display must not come to mean another one."""
+    if before.state != after.state or (before.dialog and after.dialog and before.dialog != after.dialog):
         return False
-    return before.version == after.version or before.question == after.question
+    if before.version == after.version or before.question == after.question:
+        return True
+    # In other words: those of a dialog that is still there, or of one seen only now, with nothing shown in between.
+    return bool(after.dialog) and (bool(before.dialog) or after.version == before.version + 1)
 
 
 def _judged(
@@ -194,14 +217,18 @@ def _written(
     letter: Letter, before: Told | None, is_first: bool, settings: Settings, now: float
 ) -> tuple[Told, float | None]:
     """Of what an agent has written to the user: it is on display until it is read."""
-    known = before or Told("letter", 0, letter["message_id"], now, is_settled=is_first)
+    known = before or Told("letter", 0, letter["message_id"], "", now, is_settled=is_first)
     if known.is_settled:
         return known, None
     if settings.is_paused(now):
         return replace(known, is_settled=True), None
     if now < known.since + QUIET:
         return known, known.since + QUIET - now
-    shown = Notification(
+    return replace(known, shown=_letter(letter, settings), shown_at=now, is_settled=True), None
+
+
+def _letter(letter: Letter, settings: Settings) -> Notification:
+    return Notification(
         key=f"letter {letter['message_id']}",
         title=legible(f"{letter['from_agent']} writes to you"),
         place=legible(letter["type"]),
@@ -211,7 +238,6 @@ def _written(
         is_urgent=letter["priority"] in ("high", "urgent"),
         has_sound=settings.has_sound,
     )
-    return replace(known, shown=shown, shown_at=now, is_settled=True), None
 
 
 def _notification(pane: Pane, settings: Settings) -> Notification:

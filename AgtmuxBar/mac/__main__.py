@@ -73,7 +73,7 @@ def run(bundle: Bundle | None, launchd: Launchd | None = None) -> None:
 
     app = App(renderer, desktop, introduce)
 
-    renderer.run(started=app.start, opened=app.opened, woken=app.opened, ended=app.stop)
+    renderer.run(started=app.start, opened=app.opened, woken=app.opened, ended=app.stop, left=app.inherit)
 
 
 def _log_to_file() -> None:

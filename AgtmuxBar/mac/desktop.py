@@ -67,6 +67,10 @@ class MacDesktop:
 
     def restart_daemon(self) -> None:
         if self._may_use_launchd() and self._launchd.is_loaded():
+            own = self._launchd.pid()
+            if own is None or _answering() not in (None, own):
+                # `agtmux down` leaves launchd's loaded and at rest. One from a terminal since then would turn it away.
+                self._down()
             self._launchd.restart()
             return
         self._down()
@@ -106,3 +110,11 @@ class MacDesktop:
                 ErrorCode.UNSUPPORTED, f"only AgtmuxBar.app can be {what}; this one runs from {Path(__file__).parent}"
             )
         return self._bundle
+
+
+def _answering() -> int | None:
+    """The process that is the daemon."""
+    try:
+        return int(Client(start=False).get("/v1/health")["pid"])
+    except AgtmuxError:
+        return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import plistlib
+import re
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -30,6 +31,8 @@ _TURN: Final = 0.1
 _BUSY: Final = (5, 37)
 # launchd's words for a job that it does not have.
 _UNKNOWN: Final = 113
+# In what `print` tells of a job that runs.
+_PID: Final = re.compile(r"^\s*pid = (\d+)$", re.MULTILINE)
 # Where things are, tmux's sockets among them, and what letters there are.
 _INHERITED: Final = (
     *("AGTMUX_STATE_DIR", "AGTMUX_CONFIG_DIR", "AGTMUX_SOCKET", "TMUX_TMPDIR"),
@@ -58,6 +61,11 @@ class Launchd:
         if done.returncode not in (0, _UNKNOWN):
             raise _failed("print", done)
         return done.returncode == 0
+
+    def pid(self) -> int | None:
+        """Of the process that launchd has started and that still runs; one that is loaded may have none."""
+        found = _PID.search(self._launchctl("print", self._job).stdout)
+        return int(found[1]) if found else None
 
     def start(self, program: Path, log: Path) -> None:
         """Have launchd run it, by a file that says so. What runs already and is as it should be is left alone, and so

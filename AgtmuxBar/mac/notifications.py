@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from threading import Thread
 from typing import Any, Final
 
@@ -47,11 +48,14 @@ class Notifier:
         self._categories: dict[str, Any] = {}
         # Decided by the system, a moment after the start: what comes before that waits here, by key.
         self._early: dict[str, Notification] | None = {}
+        # Silent ones, for as long as it is being asked whether what they replace is still there.
+        self._renewals: dict[str, Notification] = {}
         self._is_plain = False
         self._is_refused = False
         self._has_explained = False
 
-    def start(self) -> None:
+    def start(self, left: Callable[[Mapping[str, str]], object] = lambda _: None) -> None:
+        """`left` gets what is on display from before: the dialog by the key."""
         # Outside a bundle, asking for the centre ends the process.
         if not NSBundle.mainBundle().bundleIdentifier():
             self._settle(is_plain=True)
@@ -61,19 +65,29 @@ class Notifier:
         self._delegate.choose = self._choose
         # Before the launch is over: the app may have been started by a button of an old notification.
         self._center.setDelegate_(self._delegate)
+        self._find(left)
         self._center.requestAuthorizationWithOptions_completionHandler_(
             UN.UNAuthorizationOptionAlert | UN.UNAuthorizationOptionSound, self._authorised
         )
 
     def show(self, notification: Notification) -> None:
+        self._renewals.pop(notification.key, None)
         if self._early is not None:
-            self._early[notification.key] = notification
+            earlier = self._early.get(notification.key)
+            is_silent = notification.is_silent and (earlier is None or earlier.is_silent)
+            self._early[notification.key] = replace(notification, is_silent=is_silent)
         elif self._is_plain:
             self._show_plainly(notification)
-        elif not self._is_refused:
+        elif self._is_refused:
+            return
+        elif notification.is_silent:
+            self._renewals[notification.key] = notification
+            self._find(lambda delivered: self._renew(notification, delivered))
+        else:
             self._show(notification)
 
     def withdraw(self, key: str) -> None:
+        self._renewals.pop(key, None)
         if self._early is not None:
             self._early.pop(key, None)
         if self._center is not None:
@@ -81,6 +95,7 @@ class Notifier:
             self._center.removeDeliveredNotificationsWithIdentifiers_([encodable(key)])
 
     def withdraw_all(self) -> None:
+        self._renewals.clear()
         if self._early is not None:
             self._early.clear()
         if self._center is not None:
@@ -106,6 +121,25 @@ class Notifier:
         early, self._early = self._early or {}, None
         for notification in early.values():
             self.show(notification)
+
+    def _find(self, take: Callable[[Mapping[str, str]], object]) -> None:
+        """Have what is on display taken on the main thread: the dialog by the key."""
+
+        def found(delivered: Any) -> None:
+            requests = [each.request() for each in delivered]
+            dialogs = {str(each.identifier()): _dialog(each.content().userInfo()) for each in requests}
+            AppHelper.callAfter(take, dialogs)
+
+        self._center.getDeliveredNotificationsWithCompletionHandler_(found)
+
+    def _renew(self, notification: Notification, delivered: Mapping[str, str]) -> None:
+        if self._renewals.get(notification.key) is not notification:
+            # It has been withdrawn, or become something else.
+            return
+        del self._renewals[notification.key]
+        # One that the user has put away does not come back because its buttons mean something else by now.
+        if encodable(notification.key) in delivered:
+            self._show(notification)
 
     def _show(self, notification: Notification) -> None:
         content = UN.UNMutableNotificationContent.alloc().init()
@@ -185,12 +219,23 @@ def _chosen(identifier: str, info: Any) -> Action | None:
     if identifier == UN.UNNotificationDismissActionIdentifier:
         return None
     name = _DEFAULT if identifier == UN.UNNotificationDefaultActionIdentifier else identifier
+    if (action := _action(name, info)) is None:
+        _log.warning("a notification of another version was chosen: %s", identifier)
+    return action
+
+
+def _action(name: str, info: Any) -> Action | None:
     try:
         action, parameters = json.loads(str(info["actions"]))[name]
         return Action(str(action), {str(key): str(value) for key, value in parameters.items()})
     except (LookupError, TypeError, ValueError, AttributeError):
-        _log.warning("a notification of another version was chosen: %s", identifier)
         return None
+
+
+def _dialog(info: Any) -> str:
+    """The fingerprint of the one that a notification is of; empty where it is of none, or of another version."""
+    action = _action(_DEFAULT, info)
+    return "" if action is None else action.parameters.get("fingerprint", "")
 
 
 def _added(error: Any) -> None:

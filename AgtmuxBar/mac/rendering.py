@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import Any, Final, TypeVar
 
@@ -100,17 +100,19 @@ class MacRenderer:
         opened: Callable[[], object] = lambda: None,
         woken: Callable[[], object] = lambda: None,
         ended: Callable[[], object] = lambda: None,
+        left: Callable[[Mapping[str, str]], object] = lambda _: None,
     ) -> None:
         """The app's loop; does not come back before the app ends, and on a Mac not at all: AppKit exits.
 
-        `ended` is called at the very end, whoever asked for it: the menu, SIGTERM, or the user who logs out.
+        `ended` is called at the very end, whoever asked for it: the menu, SIGTERM, or the user who logs out. `left` is
+        told of the notifications that are on display at the start: the dialog by the key.
         """
         self._watcher.opened = lambda: self._opened(opened)
         self._on(rumps.events.on_wake, woken)
         self._on(rumps.events.before_quit, lambda: self._end(ended))
         previous = {each: signal.signal(each, lambda *_: self.end()) for each in (signal.SIGTERM, signal.SIGINT)}
         try:
-            self._rumps.begin(self._begun(started))
+            self._rumps.begin(self._begun(started, left))
         finally:
             for each, handler in previous.items():
                 signal.signal(each, handler)
@@ -119,7 +121,7 @@ class MacRenderer:
             if self._beat is not None:
                 self._beat.stop()
 
-    def _begun(self, started: Callable[[], object]) -> Callable[[], None]:
+    def _begun(self, started: Callable[[], object], left: Callable[[Mapping[str, str]], object]) -> Callable[[], None]:
         def begin() -> None:
             self._status = status.StatusItem(self._rumps.status_item)
             if self._latest is not None:
@@ -127,7 +129,7 @@ class MacRenderer:
             self._watch()
             # Python looks for signals only while it runs, and Cocoa may not call it for hours.
             self._beat = _Beat(_BEAT, lambda: None)
-            self._notifier.start()
+            self._notifier.start(left)
             started()
 
         return begin

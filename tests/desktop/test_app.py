@@ -19,6 +19,7 @@ from AgtmuxBar.settings import Settings, Surroundings, read_settings
 from AgtmuxBar.tree import Action, Menu
 from support.door import Door
 from support.home import COMMANDS, PATIENCE, Home, event, home_in, wait_until
+from support.puppets import Puppet
 
 
 class Screen:
@@ -138,6 +139,18 @@ def test_a_wait_is_told_once_and_taken_back_when_it_is_over(home, started):
     assert told.body == "make deploy"
     report(home, event("%0", "state.running"))
     wait_until(lambda: not screen.shown, "its end")
+
+
+def test_what_an_app_before_has_left_is_taken_back_once(home, started):
+    app, screen, _ = started
+    withdrawn = []
+    screen.withdraw = withdrawn.append
+    app.inherit({"gone": "f00d"})
+    wait_until(lambda: withdrawn, "its end")
+    for count in (1, 2):
+        asks(home, f"step {count}")
+        wait_until(lambda count=count: f"step {count}" in getattr(screen.item("wait "), "label", ""), "the question")
+    assert withdrawn == ["gone"]
 
 
 def test_the_count_waits_for_no_answer_of_the_desktop(home, started, monkeypatch):
@@ -276,18 +289,43 @@ def test_the_board_is_opened_in_the_browser_with_a_code_that_works_once(home, st
         assert door.ask("POST", "/v1/board/login", {"code": code}, {"Origin": door.origin}).status == status
 
 
-def test_an_answer_to_what_is_no_longer_asked_is_refused_and_told(home, started):
-    app, screen, _ = started
-    asks(home)
-    wait_until(lambda: screen.item("approve "), "the item")
-    shown = screen.item("approve ").action
-    report(home, event("%0", "state.running"))
-    asks(home, "rm -rf /")
-    wait_until(lambda: "rm -rf" in getattr(screen.item("wait "), "label", ""), "the next question")
-    app.choose(shown)
-    wait_until(lambda: screen.told, "the refusal")
-    assert screen.told[0][0] == "Not approved"
-    assert [item["result_code"] for item in home.ask("GET", "/v1/actions").json["items"]] in ([], ["refused"])
+def test_an_answer_is_for_the_dialog_that_was_shown_and_for_no_other(home):
+    puppet = Puppet(home, "one")
+    home.start()
+    puppet.wait_for("idle")
+    screen = Screen()
+    app = App(screen, Desktop())
+    app.start()
+
+    def answer_to(dialog_id: str, question: str) -> Action:
+        """What choosing Approve does while that is shown."""
+        dialog = puppet.ask(dialog_id, question)["attention"]["fingerprint"]
+
+        def shown() -> Action | None:
+            item = screen.item("approve ")
+            return item.action if item is not None and item.action.parameters["fingerprint"] == dialog else None
+
+        return wait_until(shown, f"the answer to {question}")
+
+    try:
+        first = answer_to("d1", "touch label.txt")
+        second = answer_to("d2", "rm -r labels")
+        app.choose(first)
+        wait_until(lambda: screen.told, "the refusal")
+        assert [title for title, _ in screen.told] == ["Not approved"]
+        # The next one is there to be answered, and has been given nothing.
+        assert puppet.given() == []
+        app.choose(second)
+        wait_until(lambda: not screen.menu.title, "the end of the wait")
+        assert puppet.given() == [("key", "1")]
+
+        def results() -> list[str]:
+            return sorted(item["result_code"] for item in home.ask("GET", "/v1/actions").json["items"])
+
+        wait_until(lambda: results() == ["delivered", "refused"], "what came of both")
+        assert len(screen.told) == 1
+    finally:
+        app.stop()
 
 
 def test_a_snooze_is_kept_and_a_new_question_breaks_it(home, started):
@@ -354,6 +392,46 @@ def test_it_gets_over_a_daemon_that_is_killed(home, started):
     home.start()
     wait_until(lambda: screen.menu.icon == "waiting", "the count again")
     assert screen.shown == first
+
+
+def test_what_fails_while_the_daemon_is_away_does_not_end_it(home, started):
+    app, screen, _ = started
+    home.run("down", "--headless")
+    wait_until(lambda: screen.menu.icon == "down", "the news of its end")
+    failed = []
+
+    def fail():
+        failed.append(True)
+        raise RuntimeError("can't start new thread")
+
+    # While the stream is waited for, and while it is given up for a moment.
+    for number in (1, 2):
+        app.hand(fail)
+        wait_until(lambda number=number: len(failed) == number, "the fault")
+    home.start()
+    wait_until(lambda: screen.menu.icon == "idle", "the next daemon's news")
+
+
+def test_what_fails_again_and_again_keeps_no_processor_busy(home, monkeypatch):
+    monkeypatch.setattr(app_module, "_RETRY", 0.2)
+    home.configure("nonsense = [")
+    screen, failed = Screen(), []
+
+    def fail(function):
+        failed.append(time.monotonic())
+        raise RuntimeError("no such display")
+
+    call, screen.call = screen.call, fail
+    app = App(screen, Desktop())
+    app.start()
+    try:
+        wait_until(lambda: len(failed) >= 10, "a fault at every turn")
+        # Twice in each turn: before the daemon is asked, and while it is away.
+        assert failed[9] - failed[0] > 4 * 0.2
+        screen.call = call
+        wait_until(lambda: screen.menu is not None and screen.menu.icon == "down", "what it has to show")
+    finally:
+        app.stop()
 
 
 def test_a_daemon_that_is_replaced_is_not_missed(home, started):
@@ -441,7 +519,7 @@ def test_agents_are_told_of_the_bridge_while_the_app_is_there(home: Home, claude
     assert '"agtmux"' in claudes.read_text()
     app.choose(Action("quit"))
     wait_until(lambda: screen.is_ended, "the end of the app")
-    assert claudes.read_text() == BEFORE
+    wait_until(lambda: claudes.read_text() == BEFORE, "what was there before")
     app.stop()
 
 
@@ -460,7 +538,7 @@ def test_what_was_unticked_stays_so_when_the_app_comes_again(home: Home, claudes
     second.choose(again.item("bridge claude").action)
     wait_until(lambda: again.item("bridge claude").is_checked, "the tick again")
     second.stop()
-    assert claudes.read_text() == BEFORE
+    wait_until(lambda: claudes.read_text() == BEFORE, "what was there before")
 
 
 def test_what_cannot_be_ticked_is_told_with_the_reason(home: Home, claudes: Path) -> None:
@@ -486,4 +564,5 @@ def test_leaving_at_once_leaves_nothing_either(home: Home, claudes: Path) -> Non
         app.start()
         wait_until(lambda app=app: app._introducing is not None, "what tells agents")
         app.stop()
-        assert claudes.read_text() == BEFORE
+        app._introducing.join(PATIENCE)
+        wait_until(lambda: claudes.read_text() == BEFORE, "what was there before")

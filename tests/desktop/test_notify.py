@@ -15,6 +15,10 @@ from desktop.builders import NOW, letter, pane, snapshot
 PLAIN = Settings()
 
 
+def dialog_of(told) -> str:
+    return told.default.parameters.get("fingerprint", "")
+
+
 class Seen:
     """The steps of one app, with what is on display after each."""
 
@@ -34,6 +38,9 @@ class Seen:
             del self.display[key]
         for each in outcome.show:
             assert each.is_silent == (each.key in self.display)
+            if each.is_silent:
+                dialogs = {dialog_of(self.display[each.key]), dialog_of(each)} - {""}
+                assert len(dialogs) <= 1, "what is under the pointer came to mean another dialog"
             self.display[each.key] = each
             if not each.is_silent:
                 self.shown.append((self.now, each))
@@ -146,7 +153,7 @@ def test_a_pause_swallows_what_comes_within_it():
     seen.settings = PLAIN
     seen.step(pane(1), after=60)
     assert seen.shown == []
-    assert seen.step(pane(1, version=9, asks="another")).due == QUIET
+    assert seen.step(pane(1, version=9, asks="another", fingerprint="beef")).due == QUIET
 
 
 def test_a_snooze_takes_it_away_and_brings_it_back():
@@ -191,8 +198,56 @@ def test_another_question_takes_the_old_one_away_at_once():
     seen = begun(pane(1))
     seen.step(pane(1))
     seen.step(pane(1), after=QUIET)
-    seen.step(pane(1, version=4, asks="rm -rf build"))
+    seen.step(pane(1, version=4, asks="rm -rf build", fingerprint="beef"))
     assert not seen.display, "its text and its buttons were of something else"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param({}, {"asks": "Claude asks to run make", "version": 4}, id="by somebody else"),
+        pytest.param({}, {"asks": "Claude asks to run make", "version": 6}, id="after a moment of doubt"),
+        pytest.param({"asks": None, "fingerprint": None}, {"version": 4}, id="by the screen after a bare hook"),
+        pytest.param({"asks": "may I?", "fingerprint": None}, {"version": 4}, id="by the screen after a hook"),
+        pytest.param({}, {"fingerprint": None, "version": 5}, id="the same, the screen out of sight"),
+    ],
+)
+def test_one_wait_in_other_words_is_told_once(before, after):
+    seen = begun(pane(1))
+    seen.step(pane(1, **before))
+    seen.step(pane(1, **before), after=QUIET)
+    for pause in (4, COOL_DOWN, 60):
+        seen.step(pane(1, **after), after=pause)
+    assert len(seen.shown) == 1
+    (told,) = seen.display.values()
+    now = pane(1, **after)
+    assert told.body == now["attention"]["summary"], "it says what is asked by now"
+    approve = dict(told.buttons)["Approve once"].parameters
+    assert approve["state_version"] == str(now["state_version"])
+    assert approve["fingerprint"] == (now["attention"]["fingerprint"] or "")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param({}, [{"fingerprint": "beef"}], id="in the same words, at the same version"),
+        pytest.param({}, [{"fingerprint": "beef", "version": 4}], id="in the same words"),
+        pytest.param({}, [{"fingerprint": "beef", "version": 4, "asks": "rm -rf build"}], id="in other words"),
+        pytest.param({}, [{"fingerprint": None}, {"fingerprint": "beef"}], id="with nothing to be seen between"),
+        pytest.param({}, [{"fingerprint": None, "version": 4, "asks": "rm -rf build"}], id="not seen yet"),
+        pytest.param({"fingerprint": None}, [{"fingerprint": None, "version": 4, "asks": "rm"}], id="neither seen"),
+        pytest.param({"fingerprint": None}, [{"version": 5, "asks": "rm"}], id="seen, with something between"),
+    ],
+)
+def test_another_dialog_is_told_anew(before, after):
+    seen = begun(pane(1))
+    seen.step(pane(1, **before))
+    seen.step(pane(1, **before), after=QUIET)
+    for each in after:
+        seen.step(pane(1, **each), after=1)
+    assert not seen.display, "its buttons were of something else"
+    seen.step(pane(1, **after[-1]), after=COOL_DOWN)
+    assert [len(seen.shown), len(seen.display)] == [2, 1]
 
 
 def test_a_target_that_comes_back_is_no_news():
@@ -252,6 +307,47 @@ def test_a_daemon_that_is_away_answers_nothing():
     assert not seen.display
 
 
+def keys(*numbers: int) -> list[str]:
+    return [pane(number)["runtime_id"] for number in numbers]
+
+
+@pytest.mark.parametrize("is_first", [True, False], ids=["before the first snapshot", "after it"])
+def test_what_an_app_before_has_left_is_taken_back_unless_it_is_still_asked(is_first):
+    panes = (pane(1), pane(2, "running"), pane(3, fingerprint="beef"), pane(4, fingerprint=None))
+    gone, one, running, other, unseen = keys(9, 1, 2, 3, 4)
+    left = dict.fromkeys((gone, one, running, other), "f00d") | {unseen: "", "letter 1": "", "letter 2": ""}
+    now = snapshot(*panes, letters=(letter(1) | {"message_id": "1"},))
+    memory = None if is_first else step(None, now, PLAIN, NOW).memory
+    outcome = step(memory, now, PLAIN, NOW + 60, left=left)
+    # Of another dialog, or of one that cannot be told from others, it would come to mean something else.
+    assert outcome.withdraw == tuple(sorted((gone, running, other, unseen, "letter 2")))
+    # Its buttons are for what is asked now, and it makes no sound.
+    (renewed,) = outcome.show
+    assert (renewed.key, renewed.is_silent, dialog_of(renewed)) == (one, True, "f00d")
+    assert step(outcome.memory, now, PLAIN, NOW + 120).show == ()
+    over = step(outcome.memory, snapshot(pane(1, "running", version=4)), PLAIN, NOW + 180)
+    assert over.withdraw == (one, "letter 1")
+
+
+def test_what_an_app_before_has_left_stays_until_the_daemon_says_what_is_asked():
+    left = {keys(1)[0]: "f00d"}
+    assert step(None, snapshot(trouble="it has stopped"), PLAIN, NOW, left=left) == Outcome(None)
+
+
+def test_what_was_left_by_who_is_out_of_sight_is_taken_back():
+    (key,) = keys(1)
+    memory = step(None, snapshot(pane(1)), PLAIN, NOW).memory
+    outcome = step(memory, snapshot(pane(1, "unknown", version=4)), PLAIN, NOW, left={key: "f00d"})
+    assert (outcome.show, outcome.withdraw) == ((), (key,))
+
+
+def test_what_was_left_and_is_snoozed_is_taken_back():
+    (key,) = keys(1)
+    snoozed = PLAIN.with_snoozed(wait_key(pane(1)), NOW + 900, NOW)
+    outcome = step(None, snapshot(pane(1)), snoozed, NOW, left={key: "f00d"})
+    assert (outcome.show, outcome.withdraw) == ((), (key,))
+
+
 # Whatever happens
 
 STATES = ("waiting_approval", "waiting_input", "error", "completed", "running", "idle", "unknown")
@@ -285,7 +381,8 @@ def test_what_is_on_display_is_always_so(moments, errors, completed):
         for number, state in enumerate(states):
             versions[number] += state != before[number]
             if state is not None:
-                panes.append(pane(number, state[0], asks=state[1], version=versions[number]))
+                dialog = f"dialog {state[1]}" if state[1] else None
+                panes.append(pane(number, state[0], asks=state[1], version=versions[number], fingerprint=dialog))
         before = states
         for each, state in ((pane(number), state) for number, state in enumerate(states)):
             # A wait goes on through a time in which nothing is known of it.

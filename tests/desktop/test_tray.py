@@ -97,12 +97,15 @@ def test_a_click_on_approve_answers_the_dialog_in_the_pane(home: Home, desk: Des
     # Attach, Show request…, Approve once, Deny, Snooze, Copy: the third of six.
     desk.click(x + width // 3, y + int(height * 2.5 / 6))
     wait_until(lambda: COMMAND not in waiting(home), "an answer")
-    (pane,) = (
-        item for item in home.ask("GET", "/v1/panes").json["items"] if item["title"] == "move the tests to vitest"
-    )
-    assert pane["state"] == "running"
-    shown = home.tmux("-L", server, "capture-pane", "-p", "-t", pane["identity"]["pane_id"])
-    assert "added 31 packages" in shown, "the agent has gone on"
+
+    def pane() -> dict:
+        items = home.ask("GET", "/v1/panes").json["items"]
+        (found,) = (item for item in items if item["title"] == "move the tests to vitest")
+        return found
+
+    wait_until(lambda: pane()["state"] == "running", "the agent at work again")
+    screen = ("-L", server, "capture-pane", "-p", "-t", pane()["identity"]["pane_id"])
+    wait_until(lambda: "added 31 packages" in home.tmux(*screen), "what it has gone on with")
     action = answered(home, "approve")
     assert action["result_code"] == "delivered" and action["about"]["actor"] == "bar"
     wait_until(lambda: "2 wait for you" in tip(desk), "the next count")

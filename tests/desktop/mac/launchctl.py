@@ -60,6 +60,8 @@ match word:
     case "print":
         if not loaded.exists():
             end(113, f'Could not find service "{rest[0].split("/")[-1]}" in domain for user gui')
+        state = f"running\n\n\tpid = {pid.read_text()}" if is_alive() else "not running"
+        print(f"{rest[0]} = {{\n\tactive count = 1\n\tstate = {state}\n\tlast exit code = 0\n}}")
     case "bootstrap":
         if going.exists():
             end(37, "Bootstrap failed: 37: Operation already in progress")

@@ -9,6 +9,7 @@ import pytest
 from screen import status_item
 
 from support.home import event, home_in, wait_until
+from support.puppets import Puppet
 
 LATE = 20.0
 
@@ -79,6 +80,40 @@ def test_a_wait_is_in_the_bar_in_a_notification_and_gone_when_answered(world, ho
     assert len(world.alerts) == 1
     left = [thread.name for thread in threading.enumerate() if thread.name.startswith("agtmux-follow")]
     assert not left
+
+
+def test_what_an_app_that_was_killed_has_left_is_taken_back(world, home):
+    """At once what is no longer asked, and what is when it is answered."""
+    from AgtmuxBar.mac.notifications import Notifier
+    from AgtmuxBar.notify import Notification
+    from AgtmuxBar.tree import Action
+
+    puppet = Puppet(home, "one")
+    home.start()
+    puppet.wait_for("idle")
+    item = puppet.ask("d1", "make deploy")
+    killed = Notifier(lambda _: None)
+    killed.start()
+    world.loop.drain()
+    for key, dialog in ((item["runtime_id"], item["attention"]["fingerprint"]), ("gone", "f00d")):
+        killed.show(Notification(key, "claude asks", "", "make deploy", Action("attach", {"fingerprint": dialog})))
+    assert len(delivered()) == 2
+
+    def script():
+        world.loop.until(lambda: list(delivered()) == [item["runtime_id"]], LATE)
+
+        def content():
+            return delivered()[item["runtime_id"]].content()
+
+        # Still there, with buttons for what is asked, and without a sound.
+        world.loop.until(lambda: content().categoryIdentifier() == "attach approve deny", LATE)
+        assert content().sound() is None
+        puppet.tell("answer")
+        world.loop.until(lambda: not delivered(), LATE)
+        choose("Quit agtmux")
+        world.loop.until(lambda: world.loop.is_stopped, LATE)
+
+    run(world, script)
 
 
 def test_a_daemon_that_dies_is_shown_and_can_be_started_from_the_menu(world, home):

@@ -8,7 +8,7 @@ import pytest
 
 from AgtmuxBar.mac.bundle import Bundle
 from AgtmuxBar.mac.launchd import Launchd
-from support.home import home_in
+from support.home import home_in, wait_until
 
 
 @pytest.fixture
@@ -31,7 +31,10 @@ def launchd(tmp_path, root):
         command = [sys.executable, str(Path(__file__).with_name("launchctl.py")), *argv[1:]]
         return subprocess.run(command, env={"LAUNCHD": str(root)}, capture_output=True, text=True, timeout=30)
 
-    return Launchd(tmp_path / "home", run, limit=10)
+    made = Launchd(tmp_path / "home", run, limit=10)
+    yield made
+    # What it has started outlives whoever asked for it.
+    made.remove()
 
 
 @pytest.fixture
@@ -83,6 +86,43 @@ def test_a_restart_of_launchds_is_launchds_and_of_anothers_is_ours(made, bundle,
     assert (root / "loaded").read_text() == str(bundle.daemon)
     desktop.restart_daemon()
     assert "kickstart -k" in (root / "calls").read_text().splitlines()[-1]
+
+
+def test_one_from_a_terminal_makes_room_for_launchds_that_is_loaded_and_at_rest(made, bundle, launchd, root, home):
+    """`agtmux down` ends launchd's in good order, which leaves it loaded; the next command then starts another."""
+    bundle.daemon.parent.mkdir(parents=True)
+    bundle.daemon.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m agtmux.daemon\n')
+    bundle.daemon.chmod(0o755)
+    desktop = made(bundle, launchd)
+    assert desktop.start_daemon() is True
+    wait_until(lambda: home.answering_pid() == launchd.pid() is not None, "launchd's daemon")
+    desktop._down()
+    wait_until(lambda: launchd.pid() is None, "its end")
+    assert launchd.is_loaded()
+    theirs = home.start()
+    desktop.restart_daemon()
+    assert theirs.wait(20) == 0
+    # launchd's is the one that answers, and was not turned away.
+    wait_until(lambda: home.answering_pid() == launchd.pid() is not None, "launchd's daemon again")
+    first = launchd.pid()
+    desktop.restart_daemon()
+    wait_until(lambda: home.answering_pid() == launchd.pid() != first, "the next one of launchd's")
+    desktop.stop_daemon()
+    assert home.lock_holder() is None
+
+
+def test_one_that_answers_in_the_place_of_launchds_makes_room(made, bundle, launchd, root, home):
+    """As launchd's has a process for a moment, each time that it is turned away."""
+    bundle.daemon.parent.mkdir(parents=True)
+    bundle.daemon.write_text("#!/bin/sh\nexec sleep 600\n")
+    bundle.daemon.chmod(0o755)
+    desktop = made(bundle, launchd)
+    assert desktop.start_daemon() is True
+    theirs = home.start()
+    assert launchd.pid() not in (None, theirs.pid)
+    desktop.restart_daemon()
+    assert theirs.wait(20) == 0
+    desktop.stop_daemon()
 
 
 def test_stopping_leaves_neither_a_daemon_nor_a_file(made, bundle, launchd, root, home):

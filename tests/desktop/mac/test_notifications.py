@@ -2,6 +2,7 @@
 
 import gc
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -17,6 +18,7 @@ NOTE = Notification(
     Action("attach", {"ref": "r"}),
     (("Attach", Action("attach", {"ref": "r"})), ("Approve once", APPROVE), ("Deny", Action("deny", {"ref": "r"}))),
 )
+SILENT = replace(NOTE, is_silent=True)
 
 
 @pytest.fixture
@@ -110,8 +112,6 @@ def test_what_is_answered_is_withdrawn(world, notifier):
 
 
 def test_what_comes_before_macos_has_decided_waits_and_can_be_withdrawn(world, notifier):
-    from dataclasses import replace
-
     notifier.show(NOTE)
     notifier.show(replace(NOTE, key="rt2"))
     notifier.withdraw("rt1")
@@ -122,8 +122,6 @@ def test_what_comes_before_macos_has_decided_waits_and_can_be_withdrawn(world, n
 
 
 def test_a_silent_one_takes_the_place_without_sound_or_banner(world, notifier):
-    from dataclasses import replace
-
     import UserNotifications as UN
 
     notifier.start()
@@ -131,9 +129,75 @@ def test_a_silent_one_takes_the_place_without_sound_or_banner(world, notifier):
     notifier.show(NOTE)
     assert delivered()["rt1"].content().sound() is not None
     notifier.show(replace(NOTE, is_silent=True))
+    world.loop.drain()
     content = delivered()["rt1"].content()
     assert content.sound() is None
     assert content.interruptionLevel() == UN.UNNotificationInterruptionLevelPassive
+
+
+def test_what_the_user_has_put_away_is_not_brought_back_by_other_buttons(world, notifier):
+    notifier.start()
+    world.loop.drain()
+    notifier.show(NOTE)
+    del delivered()["rt1"]
+    notifier.show(SILENT)
+    world.loop.drain()
+    assert not delivered()
+
+
+@pytest.mark.parametrize("meanwhile", ["withdrawn", "all withdrawn", "told anew", "renewed"])
+def test_what_happens_while_macos_is_asked_what_is_there_holds(world, notifier, meanwhile):
+    notifier.start()
+    world.loop.drain()
+    notifier.show(NOTE)
+    notifier.show(SILENT)
+    match meanwhile:
+        case "withdrawn":
+            notifier.withdraw("rt1")
+        case "all withdrawn":
+            notifier.withdraw_all()
+        case "told anew":
+            notifier.show(replace(NOTE, body="rm -rf build"))
+        case "renewed":
+            notifier.show(replace(SILENT, body="in other words"))
+    world.loop.drain()
+    bodies = [each.content().body() for each in delivered().values()]
+    assert bodies == {"told anew": ["rm -rf build"], "renewed": ["in other words"]}.get(meanwhile, [])
+
+
+def test_news_that_wait_for_macos_stay_news_when_their_buttons_change(world, notifier):
+    notifier.show(NOTE)
+    notifier.show(SILENT)
+    notifier.start()
+    world.loop.drain()
+    assert delivered()["rt1"].content().sound() is not None
+
+
+def test_what_one_that_was_killed_has_left_is_told_at_the_start(world, notifier):
+    from AgtmuxBar.mac.notifications import Notifier
+
+    notifier.start()
+    world.loop.drain()
+    attach = Action("attach", {"ref": "r", "fingerprint": "f00d"})
+    notifier.show(replace(NOTE, default=attach))
+    notifier.show(replace(NOTE, key="letter 1", default=Action("read"), buttons=(("Read", Action("read")),)))
+    notifier.show(replace(NOTE, key="old"))
+    delivered()["old"].content().setUserInfo_({"actions": "{"})
+    left = []
+    again = Notifier(lambda _: None)
+    again.start(left.append)
+    # On the main thread, like everything.
+    assert left == []
+    world.loop.drain()
+    assert left == [{"rt1": "f00d", "letter 1": "", "old": ""}]
+
+
+def test_outside_a_bundle_nothing_is_asked_for(world, notifier):
+    world.bundle_identifier = None
+    left = []
+    notifier.start(left.append)
+    world.loop.drain()
+    assert left == []
 
 
 def test_the_banner_is_shown_while_the_app_is_in_front(world, notifier):

@@ -129,6 +129,13 @@ class UNUserNotificationCenter(NSObject, is_native=True, weak="delegate"):
             self._values["delivered"][request.identifier()] = request
         _elsewhere(handler, None if allowed else NSError._saying(_NOT_ALLOWED))
 
+    def getDeliveredNotificationsWithCompletionHandler_(self, handler):
+        found = []
+        for request in self._values["delivered"].values():
+            found.append(UNNotification.alloc().init())
+            found[-1]._values["request"] = request
+        _elsewhere(handler, found)
+
     def removeDeliveredNotificationsWithIdentifiers_(self, identifiers):
         for each in identifiers:
             self._values["delivered"].pop(each, None)
