@@ -21,7 +21,7 @@ from agtmux.conversations import roll
 from agtmux.conversations.allowance import Allowance
 from agtmux.conversations.archive import Archive, Conversation
 from agtmux.conversations.message import Entry, Message, digest, entry
-from agtmux.conversations.turns import MOST_TOLD, Told, as_told, goes_on, known_part
+from agtmux.conversations.turns import MOST_TOLD, Told, as_told, drawn_anew, goes_on, known_part, still_there
 from agtmux.domain.runtimes import PaneId, RuntimeId, TargetId
 from agtmux.domain.states import State
 from agtmux.domain.timestamps import Timestamp
@@ -148,8 +148,16 @@ class Screens:
             it.read, it.worked = shown, min(it.worked, shown)
 
     def _add(self, it: _Roll, agent_type: str, text: str) -> None:
-        shown, it.width = content(self._registry.sheet(agent_type).screen, text)
-        it.lines = roll.add(it.lines, shown)
+        sheet = self._registry.sheet(agent_type)
+        shown, width = content(sheet.screen, text)
+        lines = roll.add(it.lines, shown)
+        if width != it.width and lines.count(roll.GAP) > it.lines.count(roll.GAP):
+            # Wrapped otherwise, it shares no lines with what was known, but it does share turns.
+            before = read_turns(sheet.screen, sheet.spoken, it.lines, it.width)
+            after = read_turns(sheet.screen, sheet.spoken, shown, width)
+            if many := drawn_anew(before, after):
+                lines = [*it.lines[: before[-many].at], *shown[after[0].at :]]
+        it.lines, it.width = lines, width
         it.changed_at = asyncio.get_running_loop().time()
         it.shown += 1
 
@@ -214,10 +222,10 @@ class Screens:
         if conversation is None or conversation.seen is None:
             return
         memory, now = _Memory.read(conversation.seen), self._clock.now()
-        known = known_part(memory.told, turns, has_news=it.has_news)
-        count, told = memory.count, list(memory.told)
+        count, told = memory.count, [*still_there(memory.told, turns, has_news=it.has_news)]
+        known = known_part(told, turns, has_news=it.has_news)
         entries: list[Entry] = []
-        if known and count and goes_on(told[-1], turns[known - 1]):
+        if known and count and told[-1] is memory.told[-1] and goes_on(told[-1], turns[known - 1]):
             told[-1] = as_told(turns[known - 1])
             entries += _entries(count, turns[known - 1], now)
         for turn in turns[known:]:

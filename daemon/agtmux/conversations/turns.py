@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Final
 
 from agtmux.agents.screen.said import Turn, bare
@@ -88,6 +89,33 @@ def known_part(told: Sequence[Told], turns: Sequence[Turn], *, has_news: bool) -
             return fewer if is_periodic else many
     # An answer may be drawn otherwise by now; the prompt is not.
     return next((many for many in range(most, 0, -1) if are_same_prompts(many)), 0)
+
+
+def still_there(told: Sequence[Told], turns: Sequence[Turn], *, has_news: bool) -> Sequence[Told]:
+    """Without the last of them where the screen has gone back behind them, as agents do on demand."""
+    if known_part(told, turns, has_news=has_news):
+        return told
+    shown = [as_told(turn) for turn in turns]
+    best, end = 0, len(told)
+    for first in range(len(told)):
+        pairs = zip(told[first:], shown, strict=False)
+        many = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        # If it has worked, and shows nothing that was never told, then that was said again.
+        if many and many >= best and not (has_news and many == len(shown)):
+            best, end = many, first + many
+    return told[:end]
+
+
+def drawn_anew(before: Sequence[Turn], after: Sequence[Turn]) -> int:
+    """How many of the last turns before are the first ones after, whatever their lines look like."""
+    shown = [_bare(turn) for turn in after]
+    told = [as_told(turn) for turn in before]
+
+    def are_same(many: int) -> bool:
+        pairs = zip(told[-many:], shown, strict=False)
+        return all(turn.prompt == known.prompt and turn.is_alike(known) for known, turn in pairs)
+
+    return next((many for many in range(min(len(told), len(shown)), 0, -1) if are_same(many)), 0)
 
 
 def _bare(turn: Turn) -> _Shown:

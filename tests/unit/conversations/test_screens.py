@@ -13,6 +13,7 @@ from agtmux.agents.registry import Registry
 from agtmux.conversations.allowance import Allowance
 from agtmux.conversations.archive import Archive, Wanted
 from agtmux.conversations.screens import Screens
+from agtmux.conversations.turns import MOST_TOLD
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.states import State
 from agtmux.store.database import Database
@@ -179,3 +180,92 @@ async def test_what_could_not_be_read_is_read_the_next_time(its: Looked):
         await its.works("❯ one", "", "● Two.")
     await its.looks()
     assert await its.said() == ["one", "Two."]
+
+
+def labels(last: int, width: int) -> list[str]:
+    """Turns of which no line is the same at another width."""
+    turns = [*zip(*(iter(LABELS[: 2 * last]),) * 2, strict=True)]
+    return [
+        line for pair in turns for sign, text in zip("❯●", pair, strict=True) for line in drawn(sign, text, width - 5)
+    ]
+
+
+LABELS = [
+    text
+    for number in range(1, 4)
+    for text in (
+        f"tell me everything about how the label number {number} is printed in the works",
+        " ".join([f"The label number {number} is printed with very much care by everybody who is there."] * 6),
+    )
+]
+
+
+@pytest.mark.parametrize("is_alternate", [True, False])
+@pytest.mark.parametrize("width", [40, 90])
+async def test_a_pane_of_another_width_doubles_nothing(its: Looked, is_alternate: bool, width: int):
+    its.pane.is_alternate = is_alternate
+    await its.works(*labels(1, 60))
+    await its.works(*labels(2, 60))
+    its.draws(*labels(2, width), width=width)
+    await its.looks()
+    await its.works(*labels(3, width), width=width)
+    its.draws(*labels(3, 60))
+    await its.looks()
+    assert [" ".join(each.split()) for each in await its.said()] == LABELS
+
+
+@pytest.mark.parametrize("width", [40, 90])
+async def test_a_pane_that_becomes_another_width_within_a_turn_doubles_nothing(its: Looked, width: int):
+    its.pane.is_alternate = True
+    await its.works(*labels(1, 60))
+    its.row.state = State.RUNNING
+    its.draws(*labels(2, 60)[:-3])
+    await its.works(*labels(2, width), width=width)
+    assert [" ".join(each.split()) for each in await its.said()] == LABELS[:4]
+
+
+async def test_more_turns_than_are_remembered_are_told_once(its: Looked):
+    turns: list[str] = []
+    said: list[str] = []
+    for number in range(1, MOST_TOLD + 20):
+        turns += ["❯ go on", "", f"● Step {number}.", ""]
+        said += ["go on", f"Step {number}."]
+        await its.works(*turns)
+    assert await its.said() == said
+    its.screens = its.daemon()
+    await its.looks()
+    await its.works(*turns, "❯ go on", "", "● The last step.")
+    assert await its.said() == [*said, "go on", "The last step."]
+
+
+@pytest.mark.parametrize("cleared", [[], ["❯ /clear", ""]])
+async def test_the_same_prompt_on_a_cleared_screen_is_another_turn(its: Looked, cleared: list[str]):
+    await its.works("❯ go on", "", "● The label is printed.")
+    await its.works(*cleared, "❯ go on", "", "● Nothing is left to do.")
+    said = await its.said()
+    assert (said[:2], said[-2:]) == (["go on", "The label is printed."], ["go on", "Nothing is left to do."])
+
+
+async def test_a_screen_that_goes_back_and_on_from_there_doubles_nothing(its: Looked):
+    turns = [["❯ " + asked, "", "● " + asked.title(), ""] for asked in ("one", "two", "three", "four", "five")]
+    for last in range(1, 4):
+        await its.works(*(line for turn in turns[:last] for line in turn))
+    its.draws(*turns[0])
+    await its.looks()
+    await its.works(*turns[0], *turns[3])
+    await its.works(*turns[0], *turns[3], *turns[4])
+    assert await its.said() == ["one", "One", "two", "Two", "three", "Three", "four", "Four", "five", "Five"]
+
+
+async def test_what_is_left_of_an_answer_below_its_prompt_takes_nothing_away(its: Looked):
+    its.pane.is_alternate = True
+    parts = [line for number in range(30) for line in drawn("●", f"Part {number} of it.")]
+    await its.works("❯ tell me all", "", *parts)
+    whole = await its.said()
+    # Only the screen is known to the next daemon, and the prompt stays at its top while the answer scrolls.
+    its.screens = its.daemon()
+    await its.looks()
+    its.draws("❯ tell me all", "", *parts[-20:])
+    its.screens = its.daemon()
+    await its.looks()
+    assert await its.said() == whole and len(whole) == 2
