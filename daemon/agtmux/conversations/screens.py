@@ -21,7 +21,7 @@ from agtmux.conversations import roll
 from agtmux.conversations.allowance import Allowance
 from agtmux.conversations.archive import Archive, Conversation
 from agtmux.conversations.message import Entry, Message, digest, entry
-from agtmux.conversations.turns import MOST_TOLD, Told, as_told, drawn_anew, goes_on, known_part, still_there
+from agtmux.conversations.turns import MOST_TOLD, Told, as_told, drawn_anew, goes_on, known_part
 from agtmux.domain.runtimes import PaneId, RuntimeId, TargetId
 from agtmux.domain.states import State
 from agtmux.domain.timestamps import Timestamp
@@ -181,7 +181,7 @@ class Screens:
         at = it.lines.index(roll.GAP)
         before = read_turns(sheet.screen, sheet.spoken, it.lines[:at], it.width)
         told = _Memory.read(it.conversation.seen).told
-        if known_part(told, before, has_news=False) < len(before):
+        if known_part(told, before, has_news=False)[1] < len(before):
             return it.lines
         is_prompt = re.compile(sheet.screen.user).match
         rest = next((each for each in range(at + 1, len(it.lines)) if is_prompt(it.lines[each])), len(it.lines))
@@ -222,8 +222,9 @@ class Screens:
         if conversation is None or conversation.seen is None:
             return
         memory, now = _Memory.read(conversation.seen), self._clock.now()
-        count, told = memory.count, [*still_there(memory.told, turns, has_news=it.has_news)]
-        known = known_part(told, turns, has_news=it.has_news)
+        # Beside the loop: an answer may be long, and everything is looked through for secrets.
+        there, known = await asyncio.to_thread(known_part, memory.told, turns, has_news=it.has_news)
+        count, told = memory.count, [*there]
         entries: list[Entry] = []
         if known and count and told[-1] is memory.told[-1] and goes_on(told[-1], turns[known - 1]):
             told[-1] = as_told(turns[known - 1])
@@ -233,9 +234,9 @@ class Screens:
             told.append(as_told(turn))
             entries += _entries(count, turn, now)
         if entries:
-            seen = str(_Memory(count, tuple(told)))
-            it.conversation = replace(conversation, seen=seen)
-            messages = await self._archive.write(it.conversation, entries)
+            conversation = replace(conversation, seen=str(_Memory(count, tuple(told))))
+            messages = await self._archive.write(conversation, entries)
+            it.conversation = conversation
             self._allowance.spend(it.key[0], messages, asyncio.get_running_loop().time())
             self._on_messages(messages)
 

@@ -48,14 +48,17 @@ class _Shown:
             return digest(self.answer[: before.length]) == before.mark
         return is_last and before.answer.startswith(self.answer[:_SAME])
 
+    @property
+    def told(self) -> Told:
+        return Told(self.prompt, self.answer[:_SAME], len(self.answer), digest(self.answer))
+
     def is_alike(self, before: Told) -> bool:
         most = min(_ALIKE, len(self.answer), len(before.answer))
         return self.answer[:most] == before.answer[:most]
 
 
 def as_told(turn: Turn) -> Told:
-    shown = _bare(turn)
-    return Told(shown.prompt, shown.answer[:_SAME], len(shown.answer), digest(shown.answer))
+    return _bare(turn).told
 
 
 def goes_on(before: Told, turn: Turn) -> bool:
@@ -64,17 +67,30 @@ def goes_on(before: Told, turn: Turn) -> bool:
     return len(shown.answer) > before.length and shown.is_alike(before)
 
 
-def known_part(told: Sequence[Told], turns: Sequence[Turn], *, has_news: bool) -> int:
-    """How many of the shown turns, from the first on, are the last of those that were told. `has_news`: a turn has
-    ended since, so where the same was said again and again the last of them is new."""
+def known_part(told: Sequence[Told], turns: Sequence[Turn], *, has_news: bool) -> tuple[Sequence[Told], int]:
+    """How many of the shown turns, from the first on, are the last of those that were told; and these, without the last
+    of them where the screen has gone back behind them, as agents do on demand. `has_news`: a turn has ended since, so
+    where the same was said again and again the last of them is new."""
     shown = [_bare(turn) for turn in turns]
+    if known := _known(told, shown, has_news=has_news):
+        return told, known
+    now = [turn.told for turn in shown]
+    many, end = 0, len(told)
+    for first in range(len(told)):
+        row = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(told[first:], now, strict=False)))
+        # If it has worked, and shows nothing that was never told, then that was said again.
+        if row and row >= many and not (has_news and row == len(now)):
+            many, end = row, first + row
+    return told[:end], many
+
+
+def _known(told: Sequence[Told], shown: Sequence[_Shown], *, has_news: bool) -> int:
     # What is shown above all that is remembered was told before that.
     most = len(shown) if len(told) >= MOST_TOLD else min(len(told), len(shown))
 
     def are_same(many: int) -> bool:
-        rows = enumerate(shown[:many], 1)
-        pairs = zip(reversed(told), reversed([*rows]), strict=False)
-        return all(turn.is_same(before, is_last=at == len(shown)) for before, (at, turn) in pairs)
+        pairs = zip(reversed(told), range(many - 1, -1, -1), strict=False)
+        return all(shown[at].is_same(before, is_last=at == len(shown) - 1) for before, at in pairs)
 
     def are_same_prompts(many: int) -> bool:
         pairs = zip(reversed(told), reversed(shown[:many]), strict=False)
@@ -89,21 +105,6 @@ def known_part(told: Sequence[Told], turns: Sequence[Turn], *, has_news: bool) -
             return fewer if is_periodic else many
     # An answer may be drawn otherwise by now; the prompt is not.
     return next((many for many in range(most, 0, -1) if are_same_prompts(many)), 0)
-
-
-def still_there(told: Sequence[Told], turns: Sequence[Turn], *, has_news: bool) -> Sequence[Told]:
-    """Without the last of them where the screen has gone back behind them, as agents do on demand."""
-    if known_part(told, turns, has_news=has_news):
-        return told
-    shown = [as_told(turn) for turn in turns]
-    best, end = 0, len(told)
-    for first in range(len(told)):
-        pairs = zip(told[first:], shown, strict=False)
-        many = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-        # If it has worked, and shows nothing that was never told, then that was said again.
-        if many and many >= best and not (has_news and many == len(shown)):
-            best, end = many, first + many
-    return told[:end]
 
 
 def drawn_anew(before: Sequence[Turn], after: Sequence[Turn]) -> int:

@@ -182,6 +182,17 @@ async def test_what_could_not_be_read_is_read_the_next_time(its: Looked):
     assert await its.said() == ["one", "Two."]
 
 
+async def test_what_could_not_be_written_down_is_the_next_time(its: Looked, monkeypatch: pytest.MonkeyPatch):
+    async def fails(*_: Any) -> None:
+        raise AgtmuxError(ErrorCode.STORE, "the disk is full")
+
+    with monkeypatch.context() as patch, pytest.raises(AgtmuxError):
+        patch.setattr(its.archive, "write", fails)
+        await its.works("❯ one", "", "● Two.")
+    await its.looks()
+    assert await its.said() == ["one", "Two."]
+
+
 def labels(last: int, width: int) -> list[str]:
     """Turns of which no line is the same at another width."""
     turns = [*zip(*(iter(LABELS[: 2 * last]),) * 2, strict=True)]

@@ -4,7 +4,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agtmux.agents.screen.said import Turn
-from agtmux.conversations.turns import Told, as_told, goes_on, known_part
+from agtmux.conversations.turns import Told, as_told, goes_on
+from agtmux.conversations.turns import known_part as matched
+
+
+def known_part(told: list[Told], shown: list[Turn], *, has_news: bool) -> int:
+    return matched(told, shown, has_news=has_news)[1]
 
 
 @settings(max_examples=200, deadline=None)
