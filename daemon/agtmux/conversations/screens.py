@@ -143,9 +143,11 @@ class Screens:
             loop.call_later(rest, self.on_due, runtime_id)
         elif it.is_due:
             # What is shown while this one is read has to be read as well, and this one again if it fails.
-            shown = it.shown
-            await self._tell(it, await self._turns(it, record.runtime.agent_type))
-            it.read, it.worked = shown, min(it.worked, shown)
+            shown, worked, has_news = it.shown, it.worked, it.has_news
+            await self._tell(it, await self._turns(it, record.runtime.agent_type), has_news=has_news)
+            it.read = shown
+            if it.worked == worked:
+                it.worked = min(worked, shown)
 
     def _add(self, it: _Roll, agent_type: str, text: str) -> None:
         sheet = self._registry.sheet(agent_type)
@@ -217,13 +219,13 @@ class Screens:
         if not is_busy:
             it.read = shown
 
-    async def _tell(self, it: _Roll, turns: list[Turn]) -> None:
+    async def _tell(self, it: _Roll, turns: list[Turn], *, has_news: bool) -> None:
         conversation = it.conversation
         if conversation is None or conversation.seen is None:
             return
         memory, now = _Memory.read(conversation.seen), self._clock.now()
         # Beside the loop: an answer may be long, and everything is looked through for secrets.
-        there, known = await asyncio.to_thread(known_part, memory.told, turns, has_news=it.has_news)
+        there, known = await asyncio.to_thread(known_part, memory.told, turns, has_news=has_news)
         count, told = memory.count, [*there]
         entries: list[Entry] = []
         if known and count and told[-1] is memory.told[-1] and goes_on(told[-1], turns[known - 1]):

@@ -163,6 +163,25 @@ async def test_what_comes_while_the_history_is_on_its_way_is_told(its: Looked):
     assert await its.said() == ["say two things", "One thing.\n\nAnd the other."]
 
 
+async def test_a_turn_that_begins_while_the_one_before_is_read_is_told(its: Looked):
+    """Also if it is the same as those before it, of which the screen has no room for more than two."""
+    same = ["❯ go on", "", "● ok", ""]
+
+    def begins() -> None:
+        its.row.state = State.RUNNING
+        its.draws(*same, *same)
+
+    its.draws(*same, *same)
+    await its.looks()
+    its.pane.meanwhile = begins
+    its.draws(*same, *same)
+    await its.looks()
+    assert await its.said() == ["go on", "ok"] * 2
+    its.row.state = State.IDLE
+    await its.looks()
+    assert await its.said() == ["go on", "ok"] * 3
+
+
 async def test_what_comes_while_agtmux_begins_to_look_is_told(unseen: Looked):
     unseen.draws()
     unseen.pane.meanwhile = lambda: unseen.draws("❯ be quick", "", "● Done.")
