@@ -151,6 +151,27 @@ def test_words_are_found_also_within_others_and_secrets_are_not(home: Home):
     assert (printed.returncode, printed.stdout) == (0, "nothing fits what was asked for\n")
 
 
+def test_no_secret_is_kept_that_a_screen_has_shown(home: Home):
+    home.configure('[conversations]\nsources = "screens"\n')
+    before, secret = "ghp_" + "Zy9x" * 9, "ghp_" + "Ab1d" * 9
+    rule = "─" * 80
+    below = ["", rule, "❯ ", rule, "  ? for shortcuts", ""]
+    earlier = [f"❯ take {before} for it", "", f"● I take {before} then.", ""]
+    later = [f"❯ and {secret} for the other", "", f"● With {secret} it is done.", ""]
+    for name, lines in {"earlier": [*earlier, *below], "later": [*earlier, *later, *below]}.items():
+        (home.folder / name).write_text("\n".join(lines))
+    pane = home.pane(
+        command=f"cd '{home.folder}' && clear && cat earlier && read _ && clear && cat later && sleep 3600"
+    )
+    home.start()
+    wait_until(lambda: home.query("SELECT count(*) FROM conversations") == [(1,)], "its conversation")
+    home.tmux("send-keys", "-t", pane, "Enter")
+    said = [("and ghp_[redacted] for the other",), ("With ghp_[redacted] it is done.",)]
+    wait_until(lambda: home.query("SELECT content FROM said ORDER BY seq")[-2:] == said, "what was said")
+    kept = b"".join(path.read_bytes() for path in home.database.parent.glob(f"{home.database.name}*"))
+    assert secret.encode() not in kept and before.encode() not in kept
+
+
 def test_what_is_old_is_neither_taken_in_nor_kept(home: Home):
     home.configure('[retention]\nconversations = "1h"\n')
     talker = Talker(home)

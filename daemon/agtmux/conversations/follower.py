@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -93,6 +94,7 @@ class Follower:
         self._on_none = on_none
         self._allowance = allowance
         self._sleep = asyncio.sleep
+        self._monotonic: Callable[[], float] = time.monotonic
         self._followed: dict[RuntimeId, Followed] = {}
         self._tasks: dict[RuntimeId, asyncio.Task[None]] = {}
         self._turns: dict[TargetId, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(_AT_ONCE))
@@ -199,11 +201,10 @@ class Follower:
 
     def _has_to_wait(self, followed: Followed) -> bool:
         """Its target has said too much; what it says now stays where it is until there is room again."""
-        loop = asyncio.get_running_loop()
-        rest = self._allowance.rest(followed.key[0], loop.time())
+        rest = self._allowance.rest(followed.key[0], self._monotonic())
         if rest > 0 and not followed.is_held:
             followed.is_held = True
-            loop.call_later(min(rest, _LONGEST_REST), self._let_go, followed)
+            asyncio.get_running_loop().call_later(min(rest, _LONGEST_REST), self._let_go, followed)
         return rest > 0
 
     def _let_go(self, followed: Followed) -> None:
@@ -223,7 +224,7 @@ class Follower:
                     # What was said there last.
                     await self._read(followed, sheet)
                 followed.conversation = found
-                self._allowance.spend_row(followed.key[0], asyncio.get_running_loop().time())
+                self._allowance.spend_row(followed.key[0], self._monotonic())
                 self._watch(followed.key[0])
                 self._has_file(followed)
         if sheet is not None and followed.conversation is not None:
@@ -297,7 +298,7 @@ class Follower:
             replaces = digest("screen", followed.runtime_id)
             messages = await self._archive.write(conversation, entries, replaces)
             followed.conversation = conversation
-            self._allowance.spend(followed.key[0], messages, asyncio.get_running_loop().time())
+            self._allowance.spend(followed.key[0], messages, self._monotonic())
             self._on_messages(messages)
             if not part.has_more:
                 return

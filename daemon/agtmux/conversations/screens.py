@@ -10,7 +10,7 @@ import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from typing import Final
 
 from agtmux.agents.registry import Registry
@@ -21,7 +21,7 @@ from agtmux.conversations import roll
 from agtmux.conversations.allowance import Allowance
 from agtmux.conversations.archive import Archive, Conversation
 from agtmux.conversations.message import Entry, Message, digest, entry
-from agtmux.conversations.turns import as_told, known_part
+from agtmux.conversations.turns import MOST_TOLD, Told, as_told, drawn_anew, goes_on, known_part
 from agtmux.domain.runtimes import PaneId, RuntimeId, TargetId
 from agtmux.domain.states import State
 from agtmux.domain.timestamps import Timestamp
@@ -32,7 +32,6 @@ from agtmux.targets.messages import Output
 # How long a screen has to be as it is before it is read.
 _QUIET: Final = 0.6
 _HISTORY: Final = 2_000
-_MOST_TOLD: Final = 40
 _AT_REST: Final = frozenset({State.COMPLETED, State.IDLE, State.ERROR})
 
 
@@ -44,11 +43,21 @@ class _Roll:
     lines: list[str] = field(default_factory=list)
     width: int = 80
     changed_at: float = 0.0
-    # Whether it was seen to work since.
-    has_news: bool = False
-    # Whether anything was shown that was not read.
-    is_due: bool = True
+    # How many screens there were, the number of the last one that was read, and of the last within a turn.
+    shown: int = 0
+    read: int = -1
+    worked: int = -1
     conversation: Conversation | None = None
+
+    @property
+    def is_due(self) -> bool:
+        """Whether anything was shown that was not read."""
+        return self.shown > self.read
+
+    @property
+    def has_news(self) -> bool:
+        """Whether it was seen to work since."""
+        return self.worked > self.read
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +65,15 @@ class _Memory:
     """What was told before, which outlives a daemon."""
 
     count: int
-    told: tuple[tuple[str, str], ...]
+    told: tuple[Told, ...]
 
     @classmethod
     def read(cls, text: str) -> _Memory:
         kept = json.loads(text)
-        return cls(int(kept["count"]), tuple((str(prompt), str(answer)) for prompt, answer in kept["told"]))
+        return cls(int(kept["count"]), tuple(Told(*each) for each in kept["told"]))
 
     def __str__(self) -> str:
-        return json.dumps({"count": self.count, "told": self.told[-_MOST_TOLD:]})
+        return json.dumps({"count": self.count, "told": [astuple(each) for each in self.told[-MOST_TOLD:]]})
 
 
 class Screens:
@@ -105,7 +114,7 @@ class Screens:
             if record.row.state in _AT_REST:
                 self.on_due(record.runtime.runtime_id)
             else:
-                followed.has_news = True
+                followed.worked = followed.shown
 
     async def take(self, key: PaneKey, runtime_id: RuntimeId) -> None:
         """Tell what is new, once it is over."""
@@ -125,19 +134,34 @@ class Screens:
         if it.conversation is None:
             await self._begin(it, runtime_id, record.runtime.agent_type, is_busy=state not in _AT_REST)
         if state not in _AT_REST:
-            it.has_news |= state is State.RUNNING
+            if state is State.RUNNING:
+                # What it shows next is of this turn.
+                it.worked = it.shown + 1
             return
         loop = asyncio.get_running_loop()
         if (rest := it.changed_at + _QUIET - loop.time()) > 0:
             loop.call_later(rest, self.on_due, runtime_id)
         elif it.is_due:
-            await self._tell(it, await self._turns(it, record.runtime.agent_type))
+            # What is shown while this one is read has to be read as well, and this one again if it fails.
+            shown, worked, has_news = it.shown, it.worked, it.has_news
+            await self._tell(it, await self._turns(it, record.runtime.agent_type), has_news=has_news)
+            it.read = shown
+            if it.worked == worked:
+                it.worked = min(worked, shown)
 
     def _add(self, it: _Roll, agent_type: str, text: str) -> None:
-        shown, it.width = content(self._registry.sheet(agent_type).screen, text)
-        it.lines = roll.add(it.lines, shown)
+        sheet = self._registry.sheet(agent_type)
+        shown, width = content(sheet.screen, text)
+        lines = roll.add(it.lines, shown)
+        if width != it.width and lines.count(roll.GAP) > it.lines.count(roll.GAP):
+            # Wrapped otherwise, it shares no lines with what was known, but it does share turns.
+            before = read_turns(sheet.screen, sheet.spoken, it.lines, it.width)
+            after = read_turns(sheet.screen, sheet.spoken, shown, width)
+            if many := drawn_anew(before, after):
+                lines = [*it.lines[: before[-many].at], *shown[after[0].at :]]
+        it.lines, it.width = lines, width
         it.changed_at = asyncio.get_running_loop().time()
-        it.is_due = True
+        it.shown += 1
 
     async def _turns(self, it: _Roll, agent_type: str) -> list[Turn]:
         record = self._world.records[it.key]
@@ -149,7 +173,6 @@ class Screens:
             if whole.text:
                 # It scrolls, and nothing has to be put together.
                 it.lines, it.width = long_content(sheet.screen, whole.text)
-        it.is_due = False
         return read_turns(sheet.screen, sheet.spoken, self._whole(it, sheet), it.width)
 
     def _whole(self, it: _Roll, sheet: AgentSheet) -> list[str]:
@@ -160,7 +183,7 @@ class Screens:
         at = it.lines.index(roll.GAP)
         before = read_turns(sheet.screen, sheet.spoken, it.lines[:at], it.width)
         told = _Memory.read(it.conversation.seen).told
-        if known_part(told, before, has_news=False) < len(before):
+        if known_part(told, before, has_news=False)[1] < len(before):
             return it.lines
         is_prompt = re.compile(sheet.screen.user).match
         rest = next((each for each in range(at + 1, len(it.lines)) if is_prompt(it.lines[each])), len(it.lines))
@@ -169,6 +192,7 @@ class Screens:
 
     async def _begin(self, it: _Roll, runtime_id: RuntimeId, agent_type: str, *, is_busy: bool) -> None:
         """What is there now is known; but a turn that is under way is to be told when it ends."""
+        shown = it.shown
         turns = await self._turns(it, agent_type)
         before = turns[:-1] if is_busy else turns
         pane = self._world.panes.get(it.key)
@@ -192,29 +216,29 @@ class Screens:
         )
         await self._archive.write(it.conversation, [])
         self._allowance.spend_row(it.key[0], asyncio.get_running_loop().time())
-        it.is_due = is_busy
+        if not is_busy:
+            it.read = shown
 
-    async def _tell(self, it: _Roll, turns: list[Turn]) -> None:
+    async def _tell(self, it: _Roll, turns: list[Turn], *, has_news: bool) -> None:
         conversation = it.conversation
         if conversation is None or conversation.seen is None:
             return
         memory, now = _Memory.read(conversation.seen), self._clock.now()
-        known = known_part(memory.told, turns, has_news=it.has_news)
-        count, told = memory.count, list(memory.told)
+        # Beside the loop: an answer may be long, and everything is looked through for secrets.
+        there, known = await asyncio.to_thread(known_part, memory.told, turns, has_news=has_news)
+        count, told = memory.count, [*there]
         entries: list[Entry] = []
-        if 0 < known <= len(turns) and count and as_told(turns[known - 1]) != told[-1]:
-            # The last one went on.
+        if known and count and told[-1] is memory.told[-1] and goes_on(told[-1], turns[known - 1]):
             told[-1] = as_told(turns[known - 1])
             entries += _entries(count, turns[known - 1], now)
         for turn in turns[known:]:
             count += 1
             told.append(as_told(turn))
             entries += _entries(count, turn, now)
-        it.has_news = False
         if entries:
-            seen = str(_Memory(count, tuple(told)))
-            it.conversation = replace(conversation, seen=seen)
-            messages = await self._archive.write(it.conversation, entries)
+            conversation = replace(conversation, seen=str(_Memory(count, tuple(told))))
+            messages = await self._archive.write(conversation, entries)
+            it.conversation = conversation
             self._allowance.spend(it.key[0], messages, asyncio.get_running_loop().time())
             self._on_messages(messages)
 

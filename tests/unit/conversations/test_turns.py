@@ -4,7 +4,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agtmux.agents.screen.said import Turn
-from agtmux.conversations.turns import as_told, known_part
+from agtmux.conversations.turns import Told, as_told, goes_on
+from agtmux.conversations.turns import known_part as matched
+
+
+def known_part(told: list[Told], shown: list[Turn], *, has_news: bool) -> int:
+    return matched(told, shown, has_news=has_news)[1]
 
 
 @settings(max_examples=200, deadline=None)
@@ -14,7 +19,7 @@ from agtmux.conversations.turns import as_told, known_part
 )
 def test_each_turn_is_told_once_as_they_scroll_by(said: list[tuple[str, int]], shows: int):
     turns = [Turn(prompt, f"answer {number} {at}") for at, (prompt, number) in enumerate(said)]
-    told: list[tuple[str, str]] = []
+    told: list[Told] = []
     for last in range(1, len(turns) + 1):
         shown = turns[max(last - shows, 0) : last]
         new = shown[known_part(told, shown, has_news=True) :]
@@ -45,3 +50,26 @@ def test_an_answer_that_is_drawn_otherwise_later_is_no_news():
 def test_what_went_on_is_the_same_turn():
     told = [as_told(Turn("one", "first words"))]
     assert known_part(told, [Turn("one", "first words and more")], has_news=True) == 1
+    assert goes_on(told[0], Turn("one", "first words and more"))
+
+
+def test_less_of_it_or_something_else_does_not_go_on():
+    told = as_told(Turn("one", "the first words of it"))
+    shown = ["the first", "the first words of it", "and the last words of it, which are more", ""]
+    assert not [answer for answer in shown if goes_on(told, Turn("one", answer))]
+
+
+def test_long_answers_that_begin_the_same_are_told_apart():
+    first, second = (
+        Turn("check", "all is well " * 50 + "at nine o'clock"),
+        Turn("check", "all is well " * 50 + "at ten"),
+    )
+    told = [as_told(first), as_told(second)]
+    assert known_part(told, [first, second], has_news=True) == 2
+
+
+def test_a_secret_is_compared_as_it_is_remembered():
+    secret = "ghp_" + "Ab1d" * 9
+    told = as_told(Turn(f"use {secret}", f"I use {secret} then"))
+    assert secret not in str(told)
+    assert known_part([told], [Turn(f"use\n{secret}", f"I use\n{secret} then")], has_news=False) == 1

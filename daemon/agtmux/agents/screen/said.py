@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
@@ -61,6 +61,8 @@ class Turn:
     prompt: str
     # Empty as long as nothing was answered.
     answer: str
+    # The line that it begins on.
+    at: int = field(default=0, compare=False)
 
 
 def content(screen: ScreenSheet, text: str) -> tuple[list[str], int]:
@@ -91,7 +93,7 @@ def cleaned(lines: Iterable[str]) -> list[str]:
 def read_turns(screen: ScreenSheet, spoken: SpokenSheet, lines: Sequence[str], width: int) -> list[Turn]:
     """Those that begin on these lines; what is left of an earlier one above them is not told."""
     user, patterns = re.compile(screen.user), spoken.patterns
-    turns: list[tuple[str, list[str]]] = []
+    turns: list[tuple[int, str, list[str]]] = []
     at = 0
     while at < len(lines):
         line = lines[at]
@@ -100,14 +102,15 @@ def read_turns(screen: ScreenSheet, spoken: SpokenSheet, lines: Sequence[str], w
         if not is_user and begin is None:
             at += 1
             continue
+        first = at
         block, at = _block(lines, at, patterns)
         if is_user:
             # What stands beside it is at the right edge, on any of its lines.
             block = [patterns["beside"].sub("", each).rstrip() if len(each) > width - _EDGE else each for each in block]
-            turns.append((_joined(block, width - spoken.margin), []))
+            turns.append((first, _joined(block, width - spoken.margin), []))
         elif turns and not patterns["no_answer"].match(line) and not _is_tool(lines, at, patterns):
-            turns[-1][1].append(_joined(block, width - spoken.margin))
-    return [Turn(prompt, "\n\n".join(answers)) for prompt, answers in turns]
+            turns[-1][2].append(_joined(block, width - spoken.margin))
+    return [Turn(prompt, "\n\n".join(answers), first) for first, prompt, answers in turns]
 
 
 def _block(lines: Sequence[str], at: int, patterns: dict[str, re.Pattern[str]]) -> tuple[list[str], int]:
