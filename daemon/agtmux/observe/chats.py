@@ -115,8 +115,10 @@ class ChatSession:
     pid: int
     about: Register
     started_at: Timestamp | None
+    # Raises OSError if it is gone.
     send: Callable[[str], Awaitable[None]]
     title: str = ""
+    reply_limit: float = _REPLY_LIMIT
     gone: asyncio.Event = field(default_factory=asyncio.Event)
     _numbers: itertools.count[int] = field(default_factory=itertools.count)
     _replies: dict[int, asyncio.Future[Reply]] = field(default_factory=dict)
@@ -136,10 +138,11 @@ class ChatSession:
         reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self._replies[number] = reply
         try:
-            await self.send(msgspec.json.encode({"id": number, "type": word, **words}).decode())
-            async with asyncio.timeout(_REPLY_LIMIT):
+            # One that is stopped does not even take what it is asked.
+            async with asyncio.timeout(self.reply_limit):
+                await self.send(msgspec.json.encode({"id": number, "type": word, **words}).decode())
                 answer = await reply
-        except (TimeoutError, asyncio.CancelledError, RuntimeError, OSError) as error:
+        except (TimeoutError, asyncio.CancelledError, OSError) as error:
             if isinstance(error, asyncio.CancelledError) and not self.gone.is_set():
                 raise
             raise AgtmuxError(
