@@ -197,7 +197,7 @@ def test_one_that_is_killed_is_gone_at_once_and_the_other_is_not_touched(home: H
         wait_until(lambda pid=pid: home.state_of(f"%{pid}") == "waiting_approval", "its request")
     before = home.panes()[f"%{two}"]
     os.kill(one, signal.SIGKILL)
-    wait_until(lambda: f"%{one}" not in home.panes(), "its end", limit=2.0)
+    wait_until(lambda: f"%{one}" not in home.panes(), "its end")
     assert home.panes()[f"%{two}"] == before
     done = home.run("stop", f"%{two}", "--yes", "--json")
     assert done.returncode == 0 and json.loads(done.stdout)["result_code"] == "ended", done.stdout
@@ -283,9 +283,11 @@ async def test_what_is_said_is_kept_and_shown_like_any_conversation(home: Home) 
         await asyncio.to_thread(home.start)
         item = await expect(home, "completed")
         here.session.say("say a fourth")
-        listed = "/v1/conversations/messages?search=say"
-        count = lambda: len(home.ask("GET", listed).json["items"])  # noqa: E731
-        await asyncio.to_thread(wait_until, lambda: count() >= 2, "the next message")
+        await asyncio.to_thread(wait_until, lambda: len(said()) >= 4, "the next messages")
+        assert [(role, text.strip()) for role, text in said()] == [
+            *(("user", "say three labels"), ("assistant", "three labels")),
+            *(("user", "say a fourth"), ("assistant", "a fourth")),
+        ]
         assert [each["source"] for each in home.ask("GET", "/v1/conversations").json["items"]] == ["chat"]
         assert item["ref"] == ref
 
