@@ -292,6 +292,20 @@ async def test_what_is_said_is_kept_and_shown_like_any_conversation(home: Home) 
         assert item["ref"] == ref
 
 
+async def test_a_git_that_hangs_does_not_hold_up_what_a_session_asks(home: Home) -> None:
+    tools = home.folder / "tools"
+    tools.mkdir()
+    (tools / "git").write_text("#!/bin/sh\nexec sleep 60\n")
+    (tools / "git").chmod(0o755)
+    home.start(env={"PATH": f"{tools}:{home.env.get('PATH', os.environ['PATH'])}"})
+    async with sitting(home.folder, daemon=home.socket) as here:
+        before = await expect(home, "idle")
+        here.session.say("ask make deploy")
+        assert (await expect(home, "waiting_approval"))["runtime_id"] == before["runtime_id"]
+        assert (await command(home, "approve", REF))[0] == 0
+        assert (await expect(home, "completed"))["runtime_id"] == before["runtime_id"]
+
+
 def answers(here: Sitting) -> dict[str, str]:
     """What was decided, by request."""
     told = [json.loads(kept.line) for kept in here.session.journal.after(0, 10_000)]

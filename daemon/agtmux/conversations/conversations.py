@@ -116,7 +116,7 @@ class Conversations:
         conversation_id = digest(_CHAT, target_id, agent_type, session_id)
         conversation = await self.archive.find(conversation_id)
         if conversation is None:
-            worktree, branch = await self._follower.worktree(target_id, cwd)
+            worktree, branch = await self._worktree(target_id, cwd)
             conversation = Conversation(
                 conversation_id=conversation_id,
                 target_id=target_id,
@@ -137,6 +137,14 @@ class Conversations:
         messages = await self.archive.write(conversation, [said])
         self._tell(messages)
         return messages[0] if messages else None
+
+    async def _worktree(self, target_id: TargetId, cwd: str) -> tuple[str | None, str]:
+        """Nobody waits until git can be asked again: what is said is kept without."""
+        try:
+            return await self._follower.worktree(target_id, cwd)
+        except AgtmuxError as error:
+            _log.warning("the work tree of %s cannot be told: %s", cwd, error.message)
+            return None, ""
 
     async def keep(self, conversation: Conversation) -> tuple[str, int]:
         """Written as Markdown into its work tree: where, and of how many messages."""
