@@ -111,7 +111,9 @@ class Conversations:
         request_id: str | None = None,
     ) -> Message | None:
         """A message of a chat session. The same `entry_id` of the same session is one message, however often it is
-        handed in; None if it was known already."""
+        handed in; None if it was known already, or nothing is to be kept."""
+        if self._sources == "none":
+            return None
         now = self._clock.now()
         conversation_id = digest(_CHAT, target_id, agent_type, session_id)
         conversation = await self.archive.find(conversation_id)

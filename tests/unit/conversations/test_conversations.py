@@ -78,3 +78,10 @@ async def test_what_is_said_in_a_chat_is_kept_whatever_git_says(tmp_path: Path, 
         await say(it, "hello")
         await say(it, "hello")
         assert await kept(it) == [("hello", worktree)]
+
+
+@pytest.mark.parametrize("sources", ["all", "transcripts", "screens", "none"])
+async def test_where_nothing_is_to_be_kept_no_chat_is(tmp_path: Path, sources: str):
+    async with conversations(tmp_path, sources=sources) as it:
+        await say(it, "hello")
+        assert await kept(it) == ([] if sources == "none" else [("hello", None)])
