@@ -20,8 +20,9 @@ from websockets.asyncio.client import unix_connect
 from websockets.typing import Subprotocol
 
 from agtmux.chat.engine import Request
-from support.chat import ChatClient, Sitting, sitting
+from support.chat import ID, ChatClient, Sitting, sitting
 from support.home import COMMANDS, PATIENCE, Home, wait_until
+from support.talking import Talker
 from support.terminal import Terminal, terminals
 
 REF = f"%{os.getpid()}"
@@ -419,3 +420,54 @@ async def test_what_a_daemon_could_not_keep_is_told_to_the_next_one(home: Home) 
         here.session.say("say more")
         await asyncio.to_thread(wait_until, lambda: len(kept(home)) >= 4, "all messages")
     assert [text for text, _ in kept(home)] == ["say it", "it", "say more", "more"]
+
+
+async def test_a_chat_that_is_resumed_in_a_terminal_and_again_in_a_chat_is_told_once(home: Home) -> None:
+    home.pane(agent=None)
+    home.start()
+
+    def told() -> list[tuple[str, str]]:
+        items = home.ask("GET", "/v1/conversations/messages").json["items"]
+        return [(item["content"].strip(), item["source"]) for item in items]
+
+    async def tells(*expected: tuple[str, str]) -> None:
+        try:
+            await asyncio.to_thread(wait_until, lambda: told() == list(expected), "all of it once")
+        except AssertionError:
+            assert told() == list(expected)
+
+    def in_a_terminal() -> Talker:
+        talker = Talker(home)
+        talker.begin(ID)
+        return talker
+
+    async with sitting(home.folder, daemon=home.socket) as here:
+        here.session.say("say one")
+        await tells(("say one", "chat"), ("one", "chat"))
+
+        talker = await asyncio.to_thread(in_a_terminal)
+        for write, text in zip((talker.prompt, talker.answer) * 2, ("say one", "one", "two?", "two"), strict=True):
+            write(text)
+        talker.stir()
+        by_file = [(text, "transcript") for text in ("say one", "one", "two?", "two")]
+        await tells(*by_file)
+
+        # Both at once: the agent of the chat writes to the same file, which may be read before the chat tells of it.
+        talker.prompt("say three")
+        talker.answer("three")
+        by_file += [("say three", "transcript"), ("three", "transcript")]
+        await tells(*by_file)
+        here.session.say("say three")
+        await asyncio.to_thread(wait_until, lambda: here.session.outcome is not None, "the answer")
+    # By now the session has been told that all of it is kept.
+    assert await asyncio.to_thread(told) == by_file
+
+    home.tmux("kill-pane", "-t", talker.pane)
+    await asyncio.to_thread(wait_until, lambda: talker.pane not in home.panes(), "the terminal's end")
+    async with sitting(home.folder, daemon=home.socket) as here:
+        here.session.say("say four")
+        await tells(*by_file, ("say four", "chat"), ("four", "chat"))
+    talker.prompt("say four")
+    talker.answer("four")
+    (await asyncio.to_thread(in_a_terminal)).stir()
+    await tells(*by_file, ("say four", "transcript"), ("four", "transcript"))
