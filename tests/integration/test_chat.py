@@ -20,8 +20,9 @@ from websockets.asyncio.client import unix_connect
 from websockets.typing import Subprotocol
 
 from agtmux.chat.engine import Request
-from support.chat import ChatClient, Sitting, sitting
+from support.chat import ID, ChatClient, Sitting, sitting
 from support.home import COMMANDS, PATIENCE, Home, wait_until
+from support.talking import Talker
 from support.terminal import Terminal, terminals
 
 REF = f"%{os.getpid()}"
@@ -197,7 +198,7 @@ def test_one_that_is_killed_is_gone_at_once_and_the_other_is_not_touched(home: H
         wait_until(lambda pid=pid: home.state_of(f"%{pid}") == "waiting_approval", "its request")
     before = home.panes()[f"%{two}"]
     os.kill(one, signal.SIGKILL)
-    wait_until(lambda: f"%{one}" not in home.panes(), "its end", limit=2.0)
+    wait_until(lambda: f"%{one}" not in home.panes(), "its end")
     assert home.panes()[f"%{two}"] == before
     done = home.run("stop", f"%{two}", "--yes", "--json")
     assert done.returncode == 0 and json.loads(done.stdout)["result_code"] == "ended", done.stdout
@@ -283,11 +284,27 @@ async def test_what_is_said_is_kept_and_shown_like_any_conversation(home: Home) 
         await asyncio.to_thread(home.start)
         item = await expect(home, "completed")
         here.session.say("say a fourth")
-        listed = "/v1/conversations/messages?search=say"
-        count = lambda: len(home.ask("GET", listed).json["items"])  # noqa: E731
-        await asyncio.to_thread(wait_until, lambda: count() >= 2, "the next message")
+        await asyncio.to_thread(wait_until, lambda: len(said()) >= 4, "the next messages")
+        assert [(role, text.strip()) for role, text in said()] == [
+            *(("user", "say three labels"), ("assistant", "three labels")),
+            *(("user", "say a fourth"), ("assistant", "a fourth")),
+        ]
         assert [each["source"] for each in home.ask("GET", "/v1/conversations").json["items"]] == ["chat"]
         assert item["ref"] == ref
+
+
+async def test_a_git_that_hangs_does_not_hold_up_what_a_session_asks(home: Home) -> None:
+    tools = home.folder / "tools"
+    tools.mkdir()
+    (tools / "git").write_text("#!/bin/sh\nexec sleep 60\n")
+    (tools / "git").chmod(0o755)
+    home.start(env={"PATH": f"{tools}:{home.env.get('PATH', os.environ['PATH'])}"})
+    async with sitting(home.folder, daemon=home.socket) as here:
+        before = await expect(home, "idle")
+        here.session.say("ask make deploy")
+        assert (await expect(home, "waiting_approval"))["runtime_id"] == before["runtime_id"]
+        assert (await command(home, "approve", REF))[0] == 0
+        assert (await expect(home, "completed"))["runtime_id"] == before["runtime_id"]
 
 
 def answers(here: Sitting) -> dict[str, str]:
@@ -403,3 +420,54 @@ async def test_what_a_daemon_could_not_keep_is_told_to_the_next_one(home: Home) 
         here.session.say("say more")
         await asyncio.to_thread(wait_until, lambda: len(kept(home)) >= 4, "all messages")
     assert [text for text, _ in kept(home)] == ["say it", "it", "say more", "more"]
+
+
+async def test_a_chat_that_is_resumed_in_a_terminal_and_again_in_a_chat_is_told_once(home: Home) -> None:
+    home.pane(agent=None)
+    home.start()
+
+    def told() -> list[tuple[str, str]]:
+        items = home.ask("GET", "/v1/conversations/messages").json["items"]
+        return [(item["content"].strip(), item["source"]) for item in items]
+
+    async def tells(*expected: tuple[str, str]) -> None:
+        try:
+            await asyncio.to_thread(wait_until, lambda: told() == list(expected), "all of it once")
+        except AssertionError:
+            assert told() == list(expected)
+
+    def in_a_terminal() -> Talker:
+        talker = Talker(home)
+        talker.begin(ID)
+        return talker
+
+    async with sitting(home.folder, daemon=home.socket) as here:
+        here.session.say("say one")
+        await tells(("say one", "chat"), ("one", "chat"))
+
+        talker = await asyncio.to_thread(in_a_terminal)
+        for write, text in zip((talker.prompt, talker.answer) * 2, ("say one", "one", "two?", "two"), strict=True):
+            write(text)
+        talker.stir()
+        by_file = [(text, "transcript") for text in ("say one", "one", "two?", "two")]
+        await tells(*by_file)
+
+        # Both at once: the agent of the chat writes to the same file, which may be read before the chat tells of it.
+        talker.prompt("say three")
+        talker.answer("three")
+        by_file += [("say three", "transcript"), ("three", "transcript")]
+        await tells(*by_file)
+        here.session.say("say three")
+        await asyncio.to_thread(wait_until, lambda: here.session.outcome is not None, "the answer")
+    # By now the session has been told that all of it is kept.
+    assert await asyncio.to_thread(told) == by_file
+
+    home.tmux("kill-pane", "-t", talker.pane)
+    await asyncio.to_thread(wait_until, lambda: talker.pane not in home.panes(), "the terminal's end")
+    async with sitting(home.folder, daemon=home.socket) as here:
+        here.session.say("say four")
+        await tells(*by_file, ("say four", "chat"), ("four", "chat"))
+    talker.prompt("say four")
+    talker.answer("four")
+    (await asyncio.to_thread(in_a_terminal)).stir()
+    await tells(*by_file, ("say four", "transcript"), ("four", "transcript"))

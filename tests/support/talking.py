@@ -25,9 +25,9 @@ class Talker:
         self.session = ""
         self.begin()
 
-    def begin(self) -> Path:
-        """Another session, as after /clear."""
-        self.session = str(uuid.uuid4())
+    def begin(self, session: str = "") -> Path:
+        """Another session, as after /clear; or one that there was before."""
+        self.session = session or str(uuid.uuid4())
         folder = self.config / "projects" / "-work"
         folder.mkdir(parents=True, exist_ok=True)
         (self.config / "sessions").mkdir(exist_ok=True)

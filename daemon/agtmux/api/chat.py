@@ -24,11 +24,13 @@ class ChatSocket:
             raise AgtmuxError(ErrorCode.USAGE, f"this WebSocket speaks the subprotocol {SUBPROTOCOL}; ask for it")
         await websocket.accept(SUBPROTOCOL)
         try:
-            await self._service.chats.serve(peer_of(scope).pid, lambda: _text(websocket), websocket.send_text)
+            await self._service.chats.serve(
+                peer_of(scope).pid, lambda: _text(websocket), lambda text: _send(websocket, text)
+            )
         except AgtmuxError as error:
             self._service.refusals[error.code] += 1
             await _tell(websocket, error)
-        except (WebSocketDisconnect, OSError, RuntimeError):
+        except OSError:
             # Gone while it was told something.
             return
 
@@ -39,6 +41,14 @@ async def _text(websocket: WebSocket) -> str | None:
     except (WebSocketDisconnect, KeyError, RuntimeError):
         # Gone, or it sent something that is no text.
         return None
+
+
+async def _send(websocket: WebSocket, text: str) -> None:
+    """Raises OSError if it is gone: nobody else has to know what starlette raises."""
+    try:
+        await websocket.send_text(text)
+    except (WebSocketDisconnect, RuntimeError):
+        raise ConnectionResetError("the session has closed its connection") from None
 
 
 async def _tell(websocket: WebSocket, error: AgtmuxError) -> None:

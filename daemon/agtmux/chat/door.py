@@ -114,10 +114,8 @@ class _Client:
         await self._stop()
         with contextlib.suppress(OSError, TimeoutError):
             async with asyncio.timeout(1.0):
-                while lines := self._session.journal.after(self._place, _AT_ONCE):
-                    for kept in lines:
-                        self._writer.write(kept.line)
-                        self._place = kept.seq
+                while self._place < self._session.journal.last_seq:
+                    self._go_on()
                     await self._writer.drain()
                 self._writer.write(encoded({"type": "end", "reason": reason}))
                 await self._writer.drain()
@@ -137,16 +135,20 @@ class _Client:
         journal = self._session.journal
         while True:
             await journal.wait(lambda: self._place)
-            missing = journal.first_seq - self._place - 1
-            if missing > 0:
-                await self._write({"type": "gap", "from": self._place + 1, "to": journal.first_seq - 1})
-                self._place = max(self._place, journal.first_seq - 1)
-                continue
             async with self._writing:
-                for kept in journal.after(self._place, _AT_ONCE):
-                    self._writer.write(kept.line)
-                    self._place = kept.seq
+                self._go_on()
                 await self._drained()
+
+    def _go_on(self) -> None:
+        """The next of what has happened since its place, with what is no longer kept of it as a gap. Nothing is waited
+        for in between: more would be forgotten meanwhile, of which the gap does not tell."""
+        journal = self._session.journal
+        if (gone := journal.first_seq - 1) > self._place:
+            self._writer.write(encoded({"type": "gap", "from": self._place + 1, "to": gone}))
+            self._place = gone
+        for kept in journal.after(self._place, _AT_ONCE):
+            self._writer.write(kept.line)
+            self._place = kept.seq
 
     async def _hear(self) -> None:
         lines = Lines()

@@ -163,6 +163,10 @@ class Reporter:
             if asked["type"] == "kept":
                 self._kept(asked["said"])
                 continue
+            if asked["type"] == "refused":
+                # It is told of again, as after any other end.
+                _log.warning("the daemon has ended the connection: %s", asked["error"]["message"])
+                return
             reply: Told = {"type": "reply", "id": asked["id"]}
             try:
                 reply["text"] = await self._do(asked)

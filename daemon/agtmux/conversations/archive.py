@@ -87,15 +87,15 @@ class Archive:
         return _conversation(rows[0]) if rows else None
 
     async def write(
-        self, conversation: Conversation, entries: Sequence[Entry], replaces: str | None = None
+        self, conversation: Conversation, entries: Sequence[Entry], replaces: Sequence[str] = ()
     ) -> list[Message]:
-        """What was said, and how far that goes, in one; returns what is new or has changed. `replaces` is a
-        conversation that tells the same less well."""
+        """What was said, and how far that goes, in one; returns what is new or has changed. `replaces` are
+        conversations that tell the same less well."""
         added = [*distinct(entries)]
 
         def job(tx: Transaction) -> list[Message]:
-            if replaces is not None:
-                tx.execute("DELETE FROM conversations WHERE conversation_id = ?", (replaces,))
+            for other in replaces:
+                tx.execute("DELETE FROM conversations WHERE conversation_id = ?", (other,))
             _save(tx, conversation)
             told = [message for each in added if (message := _put(tx, conversation, each)) is not None]
             if told:
@@ -195,6 +195,11 @@ class Archive:
 
         await self._database.writer.write(job)
         return replace(conversation, worktree=worktree, branch=branch)
+
+
+def of_chat(target_id: TargetId, agent_type: str, session_id: str) -> str:
+    """The conversation that a chat session hands in itself."""
+    return digest("chat", target_id, agent_type, session_id)
 
 
 def _search(text: str) -> dict[str, list[str | int | None]]:

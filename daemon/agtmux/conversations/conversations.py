@@ -12,10 +12,10 @@ from typing import Final, Literal
 from agtmux.agents.registry import Registry
 from agtmux.clock import Clock
 from agtmux.conversations.allowance import Allowance
-from agtmux.conversations.archive import Archive, Conversation
+from agtmux.conversations.archive import Archive, Conversation, of_chat
 from agtmux.conversations.follower import Followed, Follower
 from agtmux.conversations.markdown import document, file_name
-from agtmux.conversations.message import Message, Role, digest, entry
+from agtmux.conversations.message import Message, Role, entry
 from agtmux.conversations.screens import Screens
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.events import Event
@@ -30,7 +30,6 @@ from agtmux.worktrees.trees import Trees
 
 _log = logging.getLogger(__name__)
 
-_CHAT: Final = "chat"
 # Of one conversation, as Markdown: what a frame to a probe has room for.
 _LARGEST: Final = 5_000_000
 
@@ -111,12 +110,14 @@ class Conversations:
         request_id: str | None = None,
     ) -> Message | None:
         """A message of a chat session. The same `entry_id` of the same session is one message, however often it is
-        handed in; None if it was known already."""
+        handed in; None if it is known already or told otherwise, or nothing is to be kept."""
+        if self._sources == "none":
+            return None
         now = self._clock.now()
-        conversation_id = digest(_CHAT, target_id, agent_type, session_id)
+        conversation_id = of_chat(target_id, agent_type, session_id)
         conversation = await self.archive.find(conversation_id)
         if conversation is None:
-            worktree, branch = await self._follower.worktree(target_id, cwd)
+            worktree, branch = await self._worktree(target_id, cwd)
             conversation = Conversation(
                 conversation_id=conversation_id,
                 target_id=target_id,
@@ -127,16 +128,27 @@ class Conversations:
                 worktree=worktree,
                 branch=branch,
                 title="",
-                source=_CHAT,
+                source="chat",
                 started_at=now,
                 updated_at=now,
             )
         if runtime_id is not None:
             conversation = replace(conversation, runtime_id=runtime_id)
         said = entry(entry_id, role, text, now if at is None else at, request_id)
+        if self._follower.reads(agent_type, session_id):
+            # It is open in a terminal as well, and tells this from its file.
+            return None
         messages = await self.archive.write(conversation, [said])
         self._tell(messages)
         return messages[0] if messages else None
+
+    async def _worktree(self, target_id: TargetId, cwd: str) -> tuple[str | None, str]:
+        """Nobody waits until git can be asked again: what is said is kept without."""
+        try:
+            return await self._follower.worktree(target_id, cwd)
+        except AgtmuxError as error:
+            _log.warning("the work tree of %s cannot be told: %s", cwd, error.message)
+            return None, ""
 
     async def keep(self, conversation: Conversation) -> tuple[str, int]:
         """Written as Markdown into its work tree: where, and of how many messages."""

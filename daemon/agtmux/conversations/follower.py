@@ -18,10 +18,11 @@ from agtmux.agents.registry import Registry
 from agtmux.agents.transcript import TranscriptSheet
 from agtmux.clock import Clock
 from agtmux.conversations.allowance import Allowance
-from agtmux.conversations.archive import Archive, Conversation, Place
+from agtmux.conversations.archive import Archive, Conversation, Place, of_chat
 from agtmux.conversations.message import Entry, Message, digest, entry
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.events import Event
+from agtmux.domain.panes import CHAT, TargetKind
 from agtmux.domain.runtimes import RuntimeId, TargetId
 from agtmux.domain.states import State
 from agtmux.domain.timestamps import Timestamp
@@ -162,6 +163,14 @@ class Follower:
         if (followed := self._followed.get(runtime_id)) is not None:
             self._wake(followed)
 
+    def reads(self, agent_type: str, session_id: str) -> bool:
+        """Whether somebody on this machine has that session open, so that its file is read."""
+        return any(
+            (each.agent_type, each.conversation.session_id) == (agent_type, session_id) and self._is_here(each.key[0])
+            for each in self._followed.values()
+            if each.conversation is not None and not each.is_over
+        )
+
     def _has_file(self, followed: Followed) -> None:
         for hear in self.on_file:
             hear(followed.runtime_id)
@@ -295,8 +304,7 @@ class Follower:
             # Beside the loop: an answer may be long, and everything in it is looked through for secrets.
             entries = await asyncio.to_thread(self._entries, sheet, part.lines, self._clock.now())
             conversation = replace(conversation, place=reached)
-            replaces = digest("screen", followed.runtime_id)
-            messages = await self._archive.write(conversation, entries, replaces)
+            messages = await self._archive.write(conversation, entries, self._told_otherwise(followed, conversation))
             followed.conversation = conversation
             self._allowance.spend(followed.key[0], messages, self._monotonic())
             self._on_messages(messages)
@@ -305,6 +313,18 @@ class Follower:
         # Others have their turn in between.
         followed.rounds = rounds + 1
         followed.again.set()
+
+    def _told_otherwise(self, followed: Followed, conversation: Conversation) -> list[str]:
+        """What was seen of it in its pane, and what it handed in while it was a chat."""
+        found = [digest("screen", followed.runtime_id)]
+        if conversation.session_id is not None and self._is_here(followed.key[0]):
+            found.append(of_chat(CHAT, followed.agent_type, conversation.session_id))
+        return found
+
+    def _is_here(self, target_id: TargetId) -> bool:
+        """Chats are: of theirs, other machines may tell nothing, whatever they call their own."""
+        target = self._world.targets.get(target_id)
+        return target is not None and target.kind is TargetKind.LOCAL
 
     def _entries(self, sheet: TranscriptSheet, lines: bytes, now: Timestamp) -> list[Entry]:
         found = []

@@ -8,10 +8,11 @@ is gone at once. What it says is redacted here like everything that comes from o
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import logging
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Annotated, Any, Final, Literal
@@ -42,6 +43,11 @@ _log = logging.getLogger(__name__)
 _BOOT: Final = BootId("chat")
 _PYTHON: Final = re.compile(r"(?i)python[0-9.]*")
 _REPLY_LIMIT: Final = 10.0
+# As many as a session itself keeps for who has not kept them.
+_MOST_TURNS: Final = 200
+_KEEP_AGAIN: Final = 5.0
+# For what a session that is gone has said last; more than git may take to tell where that was.
+_LAST_WORDS: Final = 30.0
 _MOST_TITLE: Final = 200
 _MOST_ERROR: Final = 500
 _WAITING: Final = frozenset({State.WAITING_APPROVAL, State.WAITING_INPUT})
@@ -115,9 +121,13 @@ class ChatSession:
     pid: int
     about: Register
     started_at: Timestamp | None
+    # Raises OSError if it is gone.
     send: Callable[[str], Awaitable[None]]
     title: str = ""
+    reply_limit: float = _REPLY_LIMIT
     gone: asyncio.Event = field(default_factory=asyncio.Event)
+    # Said, and not kept yet.
+    turns: asyncio.Queue[Turn] = field(default_factory=lambda: asyncio.Queue(_MOST_TURNS))
     _numbers: itertools.count[int] = field(default_factory=itertools.count)
     _replies: dict[int, asyncio.Future[Reply]] = field(default_factory=dict)
 
@@ -136,10 +146,11 @@ class ChatSession:
         reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self._replies[number] = reply
         try:
-            await self.send(msgspec.json.encode({"id": number, "type": word, **words}).decode())
-            async with asyncio.timeout(_REPLY_LIMIT):
+            # One that is stopped does not even take what it is asked.
+            async with asyncio.timeout(self.reply_limit):
+                await self.send(msgspec.json.encode({"id": number, "type": word, **words}).decode())
                 answer = await reply
-        except (TimeoutError, asyncio.CancelledError, RuntimeError, OSError) as error:
+        except (TimeoutError, asyncio.CancelledError, OSError) as error:
             if isinstance(error, asyncio.CancelledError) and not self.gone.is_set():
                 raise
             raise AgtmuxError(
@@ -184,6 +195,7 @@ class Chats:
         self._sessions: dict[int, ChatSession] = {}
         self._showing = asyncio.Lock()
         self._branches = Branches()
+        self._sleep = asyncio.sleep
         # Told of all that is said, in order.
         self.on_said: list[Callable[[Turn], Awaitable[None]]] = []
 
@@ -206,17 +218,30 @@ class Chats:
         """One connection, to its end. Raises AgtmuxError for one that is no session, or says what none would."""
         session = self._registered(pid, await receive(), send)
         self._sessions[session.pid] = session
+        async with self._keeping(session):
+            try:
+                await self._show()
+                await send('{"type":"registered"}')
+                while (line := await receive()) is not None:
+                    await self._hear(session, line)
+            finally:
+                session.ended()
+                if self._sessions.get(session.pid) is session:
+                    del self._sessions[session.pid]
+                # Also if the connection's task was cancelled: it must not be shown any longer.
+                await asyncio.shield(self._shown_without(session))
+
+    @contextlib.asynccontextmanager
+    async def _keeping(self, session: ChatSession) -> AsyncIterator[None]:
+        """What is said is kept beside the lines: a disk or a git that hangs holds up no state and no reply."""
+        task = asyncio.create_task(self._keep(session), name=f"turns-{session.pid}")
         try:
-            await self._show()
-            await send('{"type":"registered"}')
-            while (line := await receive()) is not None:
-                await self._hear(session, line)
+            yield
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_LAST_WORDS):
+                    await session.turns.join()
         finally:
-            session.ended()
-            if self._sessions.get(session.pid) is session:
-                del self._sessions[session.pid]
-            # Also if the connection's task was cancelled: it must not be shown any longer.
-            await asyncio.shield(self._shown_without(session))
+            task.cancel()
 
     def _registered(self, pid: int | None, line: str | None, send: Callable[[str], Awaitable[None]]) -> ChatSession:
         about = None if line is None else _decoded(line)
@@ -297,10 +322,35 @@ class Chats:
             content=content,
             at=now if said.at is None else Timestamp(min(said.at, now)),
         )
-        for hear in self.on_said:
-            await hear(turn)
-        # Until then the session keeps it for the next daemon. The number is nobody's: no answer is waited for.
-        await session.send(msgspec.json.encode({"id": -1, "type": "kept", "said": said.id}).decode())
+        try:
+            session.turns.put_nowait(turn)
+        except asyncio.QueueFull:
+            _log.warning("the session of process %d has said too much that is not kept yet", session.pid)
+
+    async def _keep(self, session: ChatSession) -> None:
+        """One turn after another. Of what is not kept the session is not told so, and tells it to the next daemon."""
+        while True:
+            turn = await session.turns.get()
+            try:
+                await self._tell(turn)
+                # The number is nobody's: no answer is waited for.
+                kept = msgspec.json.encode({"id": -1, "type": "kept", "said": turn.entry_id}).decode()
+                with contextlib.suppress(OSError):
+                    await session.send(kept)
+            except Exception:
+                _log.exception("what was said in the session of process %d could not be kept", session.pid)
+            session.turns.task_done()
+
+    async def _tell(self, turn: Turn) -> None:
+        while True:
+            try:
+                for hear in self.on_said:
+                    await hear(turn)
+                return
+            except AgtmuxError as error:
+                # As when the disk is full. What follows waits with it: a conversation is kept in its order.
+                _log.warning("what was said in the session %s has to wait: %s", turn.session_id, error.message)
+                await self._sleep(_KEEP_AGAIN)
 
     def _runtime_id(self, session: ChatSession) -> RuntimeId | None:
         record = self._world.records.get((CHAT, session.pane_id))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
+import json
 import os
 import signal
 import socket
@@ -13,11 +14,12 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from agtmux.chat.door import bind, is_answered, sweep
+from agtmux.chat.door import _Client, bind, is_answered, sweep
 from agtmux.chat.journal import Journal
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from support.chat import ChatClient, Sitting, sitting
@@ -84,6 +86,76 @@ async def test_what_is_no_longer_kept_is_an_honest_gap(short_tmp: Path) -> None:
             assert (await until(late, "error"))["code"] == "E_CURSOR_INVALID"
 
 
+class SlowWriter:
+    """The end of a connection that takes what it is told when the test says so."""
+
+    def __init__(self) -> None:
+        self.lines: list[dict[str, Any]] = []
+        self.takes = asyncio.Event()
+        self._news = asyncio.Event()
+        self.transport = SimpleNamespace(set_write_buffer_limits=lambda high: None)
+
+    def write(self, data: bytes) -> None:
+        self.lines += map(json.loads, data.splitlines())
+        self._news.set()
+
+    async def drain(self) -> None:
+        await self.takes.wait()
+
+    def close(self) -> None: ...
+
+    async def wait_closed(self) -> None: ...
+
+    async def until(self, seq: int) -> None:
+        """That it was told of everything up to there."""
+        async with asyncio.timeout(10):
+            while max(self.numbers(), default=0) < seq:
+                self._news.clear()
+                await self._news.wait()
+
+    def numbers(self) -> list[int]:
+        """Of all that it was told of, be it that they are missing."""
+        found: list[int] = []
+        for line in self.lines:
+            found += range(line["from"], line["to"] + 1) if line["type"] == "gap" else [line["seq"]]
+        return found
+
+
+def slow_client(journal: Journal) -> tuple[_Client, SlowWriter]:
+    writer = SlowWriter()
+    session = SimpleNamespace(journal=journal)
+    return _Client(session, None, writer, 10.0), writer  # type: ignore[arg-type]
+
+
+def happens(journal: Journal, count: int) -> None:
+    for _ in range(count):
+        journal.add({"type": "text_delta", "text": "x"})
+
+
+async def test_what_is_forgotten_while_a_gap_is_told_is_a_gap_too() -> None:
+    journal = Journal(most_lines=10)
+    client, writer = slow_client(journal)
+    happens(journal, 30)
+    telling = asyncio.create_task(client._tell())
+    await writer.until(20)
+    happens(journal, 15)
+    writer.takes.set()
+    await writer.until(45)
+    telling.cancel()
+    assert writer.lines[0] == {"type": "gap", "from": 1, "to": 20}
+    assert writer.numbers() == list(range(1, 46))
+
+
+async def test_what_is_forgotten_when_the_session_ends_is_told_before_its_end() -> None:
+    journal = Journal(most_lines=10)
+    client, writer = slow_client(journal)
+    happens(journal, 30)
+    writer.takes.set()
+    await client.end("it is over")
+    assert writer.lines.pop() == {"type": "end", "reason": "it is over"}
+    assert writer.numbers() == list(range(1, 31))
+
+
 async def test_of_two_who_answer_the_first_wins_and_both_hear_of_it(short_tmp: Path) -> None:
     async with sitting(short_tmp) as here:
         with await joined(here) as one, await joined(here) as two:
@@ -148,10 +220,14 @@ async def test_a_flood_of_garbage_is_answered_line_by_line_and_holds_up_nobody(s
 
 async def test_who_takes_nothing_is_cut_off_and_nothing_is_kept_for_it(short_tmp: Path) -> None:
     async with sitting(short_tmp, stall_limit=0.3) as here:
-        with await joined(here) as sleeper, await joined(here) as other:
-            other.send("message", text="flood 500")
-            await until(other, "done")
-            await asyncio.to_thread(wait_until, lambda: here.door.client_count == 1, "the sleeper's end")
+        with await joined(here) as sleeper:
+            here.session.say("flood 500")
+            await asyncio.to_thread(wait_until, lambda: here.door.client_count == 0, "the sleeper's end")
+            await asyncio.to_thread(wait_until, lambda: here.session.outcome == "completed", "the end of the turn")
+            # Who is told no more than the system takes at once never has to hurry.
+            with await joined(here) as other:
+                other.send("message", text="say hello")
+                await until(other, "done")
             # It takes what the system had taken for it, and finds the end.
             with pytest.raises((EOFError, ConnectionError)):
                 await until(sleeper, "done")

@@ -9,11 +9,16 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from agtmux.agents.registry import Registry
 from agtmux.conversations.allowance import Allowance
-from agtmux.conversations.archive import Archive, Wanted
+from agtmux.conversations.archive import Archive, Conversation, Wanted, of_chat
 from agtmux.conversations.follower import Follower
+from agtmux.conversations.message import entry
+from agtmux.domain.panes import CHAT, TargetKind
 from agtmux.domain.states import State
+from agtmux.domain.timestamps import Timestamp
 from agtmux.store.database import Database
 from agtmux.targets.messages import Slice, TranscriptFound
 from unit.builders import FakeTime
@@ -58,12 +63,13 @@ class Endless:
 
 
 class Followed:
-    def __init__(self, archive: Archive, fleet: Endless, allowance: Allowance) -> None:
+    def __init__(
+        self, archive: Archive, fleet: Endless, allowance: Allowance, kind: TargetKind = TargetKind.SSH
+    ) -> None:
         runtime = SimpleNamespace(runtime_id="r1", agent_type="claude", has_agent=True)
         record = SimpleNamespace(runtime=runtime, row=SimpleNamespace(state=State.RUNNING))
-        world = SimpleNamespace(
-            records={KEY: record}, by_runtime={"r1": KEY}, targets={"vm": SimpleNamespace(connection_ref="x")}, panes={}
-        )
+        target = SimpleNamespace(connection_ref="x", kind=kind)
+        world = SimpleNamespace(records={KEY: record}, by_runtime={"r1": KEY}, targets={"vm": target}, panes={})
         self.archive = archive
 
         async def none(_: Any) -> None: ...
@@ -124,3 +130,31 @@ async def test_a_file_that_has_always_more_of_nothing_is_read_ever_slower(tmp_pa
     await it.follower.close()
     assert pauses[0] < 1 and pauses[11] >= 5
     await database.close()
+
+
+@pytest.mark.parametrize(("kind", "is_replaced"), [(TargetKind.LOCAL, True), (TargetKind.SSH, False)])
+async def test_a_file_takes_the_place_of_what_its_chat_handed_in_but_only_where_chats_are(
+    tmp_path: Path, kind: TargetKind, is_replaced: bool
+):
+    """Another machine may call a session what it likes."""
+    database = await Database.open(tmp_path / "agtmux.db", FakeTime().clock())
+    fleet = Endless(10)
+    it = Followed(Archive(database), fleet, Allowance(), kind)
+    at = Timestamp(FakeTime().clock().now())
+    chat = Conversation(
+        conversation_id=of_chat(CHAT, "claude", SESSION),
+        **dict.fromkeys(("cwd", "branch", "title"), ""),
+        **dict.fromkeys(("runtime_id", "worktree"), None),
+        **{"target_id": CHAT, "agent_type": "claude", "session_id": SESSION, "source": "chat"},
+        **{"started_at": at, "updated_at": at},
+    )  # type: ignore[arg-type]
+    await it.archive.write(chat, [entry("1", "user", "said in a chat", at)])
+    is_read_before = it.follower.reads("claude", SESSION)
+    it.follower.changed([KEY], at)  # type: ignore[list-item]
+    await fleet.until(2)
+    is_read = it.follower.reads("claude", SESSION)
+    await it.follower.close()
+    kept = await it.kept()
+    await database.close()
+    assert (is_read_before, is_read) == (False, is_replaced)
+    assert ("said in a chat" not in kept) is is_replaced
