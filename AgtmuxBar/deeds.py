@@ -236,6 +236,8 @@ def _until(asked: Parameters, now: float) -> float:
 def _shortest(command: Sequence[str]) -> Sequence[str]:
     """As it would be typed, where that leads to the same."""
     name = Path(command[0]).name
+    if name == command[0]:
+        return command
     found = shutil.which(name) if len(command) == 1 else None
     return [name] if found is not None and Path(found).samefile(command[0]) else command
 
