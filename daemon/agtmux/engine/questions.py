@@ -65,9 +65,10 @@ def _is_end(name: str, path: str) -> bool:
 
 
 def _is_plan(told: Attention, shown: list[str]) -> bool:
-    """A screen shows it without its markup, and often only a part."""
+    """A screen shows it without its markup, and often only a part, or above the dialog and nothing in it."""
     whole = _plain(f"{told.summary}{told.detail or ''}")
-    return any(len(text) >= _TELLING and text in whole for text in map(_plain, shown))
+    drawn = [text for line in shown if not line.endswith(("?", ":")) and len(text := _plain(line)) >= _TELLING]
+    return not drawn or any(text in whole for text in drawn)
 
 
 def _bare(text: str) -> str:

@@ -83,6 +83,8 @@ def test_a_plan_is_known_by_what_is_drawn_of_it() -> None:
     assert is_same(told, an_attention("Would you like to proceed?", drawn, "plan"))
     assert not is_same(told, an_attention("Would you like to proceed?", "Ready to code?\nDelete all labels", "plan"))
     assert not is_same(told, bash("rm -r labels"))
+    # It may stand above the dialog.
+    assert is_same(told, an_attention("Is this the plan to follow?", "Is this the plan to follow?", "plan"))
 
 
 def test_who_says_nothing_says_nothing_else() -> None:

@@ -21,7 +21,7 @@ CREATE TABLE messages (
     status           TEXT NOT NULL CHECK (status IN
                          ('queued', 'delivering', 'delivered', 'expired', 'refused', 'uncertain')),
     reason           TEXT NOT NULL DEFAULT '',
-    -- How far its typing has come: '', 'pasting', 'typed' or 'entering'. What is to be done is written before it is begun.
+    -- How far its typing has come: '', 'pasting' or 'entering'. Each is written before it is begun.
     stage            TEXT NOT NULL DEFAULT '',
     via              TEXT NOT NULL DEFAULT '',
     attempts         INTEGER NOT NULL DEFAULT 0,
