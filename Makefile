@@ -123,7 +123,8 @@ fi
 echo "agtmux: installing $$2 into .venv"
 echo unfinished >$$state
 # The Agent SDK's wheels carry a program of 350 MB. Its source does without, and the tests have the program from npm.
-.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input --no-binary claude-agent-sdk --editable "$$1"
+case $$1 in *chat*) small='--no-binary claude-agent-sdk' ;; *) small= ;; esac
+.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input $$small --editable "$$1"
 status=$$?
 # pip undoes its own failures, so only a signal leaves the environment unfinished.
 pwd >$$state

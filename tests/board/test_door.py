@@ -67,6 +67,10 @@ def test_without_being_asked_for_nothing_listens(home: Home) -> None:
     assert home.run("board", "--stop").stdout == "The board is closed.\n"
     assert listening_ports(daemon.pid) == set()
     assert not listens(port)
+    assert home.run("down").returncode == 0
+    # None is started to hear that.
+    assert home.run("board", "--stop").stdout == "The board is closed, as no daemon is running.\n"
+    assert home.answering_pid() is None
 
 
 def test_a_daemon_that_is_not_asked_for_it_has_none_of_its_code() -> None:

@@ -119,6 +119,40 @@ def test_another_server_is_a_target_of_its_own(home: Home):
         home.tmux("-L", "other", "kill-server")
 
 
+def test_whoever_is_in_a_server_that_nobody_watches_is_told_so(home: Home):
+    home.start()
+    socket = str(home.folder / "elsewhere" / "lab")
+    there = {"TMUX": f"{socket},4711,0"}
+    mend = f"agtmux target add lab --tmux-socket {socket}"
+    done = home.run("list", env=there)
+    assert (done.returncode, done.stdout[:20]) == (0, "No agent is running "), done
+    assert "is not watched" in done.stderr and mend in done.stderr
+    assert mend in home.run("up", "--headless", env=there).stderr
+    done = home.run("launch", "claude", env=there)
+    assert done.returncode == 4 and mend in done.stderr
+    # In one that is watched, and outside of tmux, there is nothing to say.
+    pane = home.pane(agent=None)
+    assert home.run("list", env=home.tmux_variables(pane)).stderr == home.run("list").stderr == ""
+
+
+def test_a_name_that_several_have_is_told_with_all_of_them(home: Home):
+    home.start()
+    home.tmux("-L", "lab", "new-session", "-d", "-s", "there", "sleep", "3600")
+    home.tmux("-L", "attic", "new-session", "-d", "-s", "there", "sleep", "3600")
+    try:
+        for server in ("lab", "attic"):
+            home.tmux("-L", server, "set-option", "-p", "@agtmux_agent", "claude")
+            assert home.run("target", "add", server, "--tmux-socket", server).returncode == 0
+        wait_until(lambda: len(listed(home, "panes")["items"]) == 2, "both")
+        done = home.run("explain", "claude-0")
+        assert done.returncode == 5 and "E_REF_AMBIGUOUS" in done.stderr
+        assert "claude-0@lab" in done.stderr and "claude-0@attic" in done.stderr
+        assert home.run("explain", "claude-0@lab").returncode == 0
+    finally:
+        for server in ("lab", "attic"):
+            home.tmux("-L", server, "kill-server")
+
+
 def test_a_target_that_cannot_be_looked_at_leaves_the_others_alone(home: Home, panes: dict[str, str]):
     """A socket path that no system allows: tmux says so, and the listing does."""
     asked = {"name": "broken", "tmux_socket": str(home.folder / ("x" * 200))}

@@ -208,6 +208,15 @@ def test_a_file_that_cannot_be_read_keeps_nobody_from_coming_up(user: Home) -> N
     assert texts(user) == ("{ not", CODEX)
 
 
+def test_one_that_was_registered_by_name_before_its_first_start_is_told_of(home: Home) -> None:
+    home.env["PATH"] = f"{COMMANDS}:/usr/bin:/bin"
+    home.start()
+    assert status(home) == {}
+    assert home.run("mcp", "register", "--agent", "claude").returncode == 0
+    assert not (home.folder / ".claude").exists()
+    assert status(home) == {"claude": "registered"}
+
+
 def test_two_agtmux_of_one_user_do_not_fight(user: Home, tmp_path: Path) -> None:
     user.run("up", "--headless")
     before = texts(user)

@@ -284,10 +284,11 @@ def check_no_dialog(record: Record, seen: Seen) -> None:
     """Raises if a key would answer something."""
     if _has_dialog(record, seen):
         about = f" ({question})" if (question := what_it_asks(record, seen)) else ""
+        is_question = State.WAITING_INPUT in (record.row.state, seen.state)
+        first = "answer it" if is_question else "approve or deny that first, or answer it"
         raise AgtmuxError(
             ErrorCode.DIALOG_OPEN,
-            f"it asks something{about}, and what is typed would answer it; approve or deny that first, or answer it in"
-            " its pane (agtmux attach)",
+            f"it asks something{about}, and what is typed would answer it; {first} in its pane (agtmux attach)",
         )
 
 

@@ -16,7 +16,9 @@ def configure(parser: ArgumentParser, what: str) -> None:
         " it; elsewhere one key is pressed, once, and only at the dialog that was shown. Nothing is ever allowed for"
         " longer than this once."
     )
-    parser.add_argument("ref", help="a pane as `agtmux list panes` shows it, a ref, or %%N where one pane has it")
+    parser.add_argument(
+        "ref", help="a pane as `agtmux list panes` shows it, its agent's name, a ref, or %%N where one pane has it"
+    )
     add_conditions(parser).add_argument(
         "--if-dialog", metavar="ID", help="it is this dialog: `fingerprint` of its `attention`"
     )

@@ -7,10 +7,11 @@ import sys
 import uuid
 from argparse import ArgumentParser, Namespace
 
+from agtmux.cli.here import target_here
 from agtmux.cli.options import add_common, add_conditions, client, conditions, print_json
 from agtmux.cli.refs import full_ref
 from agtmux.cli.table import is_terminal
-from agtmux.client import Client, with_query
+from agtmux.client import Client
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 
 # `typing` costs every command four milliseconds and is needed by nobody at run time.
@@ -26,7 +27,9 @@ def configure(parser: ArgumentParser) -> None:
     )
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument(
-        "ref", nargs="?", help="a pane as `agtmux list panes` shows it, a ref, or %%N where one pane has it"
+        "ref",
+        nargs="?",
+        help="a pane as `agtmux list panes` shows it, its agent's name, a ref, or %%N where one pane has it",
     )
     which.add_argument(
         "--waiting", action="store_true", help="the agent that has waited longest for you; from its pane, the next one"
@@ -98,10 +101,8 @@ def become(answer: dict[str, Any], options: Namespace) -> None:
 
 def _here(daemon: Client) -> tuple[str, str]:
     """The target and the pane that this runs in; empty where there is none."""
-    tmux, pane_id = os.environ.get("TMUX", ""), os.environ.get("TMUX_PANE", "")
-    if not tmux or not pane_id:
-        return "", ""
-    return daemon.get(with_query("/v1/here", {"tmux": tmux}))["target"] or "", pane_id
+    pane_id = os.environ.get("TMUX_PANE", "")
+    return (target_here(daemon) or "", pane_id) if pane_id else ("", "")
 
 
 def next_waiting(items: list[dict[str, Any]], here: tuple[str, str]) -> dict[str, Any]:

@@ -41,7 +41,13 @@ def configure(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     if options.stop and (options.new_token or options.print_token):
         raise AgtmuxError(ErrorCode.USAGE, "--stop closes it; leave the other choices out")
+    if options.stop:
+        # It goes with its daemon, and none is started to close it.
+        options.no_start = True
     daemon = client(options, time_limit=_TIME_LIMIT)
+    if options.stop and not options.json and not daemon.is_answered():
+        print("The board is closed, as no daemon is running.")
+        return 0
     asked: dict[str, object] = {"action": "open", "new_token": options.new_token, "bind": options.bind or ""}
     if options.port is not None:
         asked["port"] = options.port

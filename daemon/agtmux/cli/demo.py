@@ -31,7 +31,11 @@ def start(client: Client) -> None:
     from agtmux.domain.durations import parse_duration
 
     stage.start(client, parse_duration(_LASTS))
-    print(f"agtmux: no agent is running, so here is a demo; `{_as_typed()} demo --stop` ends it", file=sys.stderr)
+    print(
+        "agtmux: no agent is running, so here is a demo, whose agents answer themselves after a while;"
+        f" `{_as_typed()} demo --stop` ends it",
+        file=sys.stderr,
+    )
 
 
 def _as_typed() -> str:

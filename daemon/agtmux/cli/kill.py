@@ -26,7 +26,9 @@ def configure(parser: ArgumentParser) -> None:
         "Presses Ctrl-C in the agent's pane, or sends its process a signal. Asks before it does. A key is refused while"
         " the agent asks something: deny that, or send a signal."
     )
-    parser.add_argument("ref", help="a pane as `agtmux list panes` shows it, a ref, or %%N where one pane has it")
+    parser.add_argument(
+        "ref", help="a pane as `agtmux list panes` shows it, its agent's name, a ref, or %%N where one pane has it"
+    )
     parser.add_argument("--mode", choices=["key", "signal"], default="key", help="how (key)")
     parser.add_argument(
         "--signal", choices=["INT", "TERM", "KILL"], default="INT", help="which (INT); a key is always INT"

@@ -6,8 +6,9 @@ import os
 import uuid
 from argparse import ArgumentParser, Namespace
 
+from agtmux.cli.here import target_here, unwatched
 from agtmux.cli.options import add_common, client, print_json
-from agtmux.client import Client, with_query
+from agtmux.client import Client
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.legible import legible
 
@@ -33,7 +34,7 @@ def configure(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--session", metavar="S", help="the tmux session (cw_WORKTREE)")
     parser.add_argument("--role", metavar="R", help="what the agent is called, as reviewer")
-    parser.add_argument("--target", metavar="T", help="where (the tmux server you are in, else host)")
+    parser.add_argument("--target", metavar="T", help="where (the tmux server you are in; outside of tmux, host)")
     parser.add_argument("--cwd", metavar="D", help="the folder it starts in, on that target (this one)")
     parser.add_argument("--prompt", metavar="P", help="its first prompt")
     parser.add_argument(
@@ -46,7 +47,10 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     daemon = client(options, time_limit=_TIME_LIMIT)
-    target = options.target or _here(daemon)
+    target = options.target or target_here(daemon)
+    if target is None and (why := unwatched(daemon)) is not None:
+        raise AgtmuxError(ErrorCode.PRECONDITION_FAILED, f"{why}; or say with --target where it is to be")
+    target = target or "host"
     asked = {
         "request_ref": uuid.uuid4().hex,
         "agent": options.agent,
@@ -68,14 +72,6 @@ def run(options: Namespace) -> int:
         if answer["prompt"] == "not_given":
             print(legible(f"its prompt was not given to it: {answer['prompt_error']}"))
     return 1 if answer["prompt"] == "not_given" else 0
-
-
-def _here(daemon: Client) -> str:
-    """The target of the tmux server that this is typed in, if that is watched."""
-    if not os.environ.get("TMUX"):
-        return "host"
-    found = daemon.get(with_query("/v1/here", {"tmux": os.environ["TMUX"]}))["target"]
-    return str(found) if found is not None else "host"
 
 
 def _folder(daemon: Client, options: Namespace, target: str) -> str:

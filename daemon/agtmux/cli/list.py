@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from agtmux.cli.options import add_common, add_filters, client, filters, print_json
-from agtmux.client import with_query
+from agtmux.client import Client, with_query
 from agtmux.domain.legible import legible
 
 # `typing` costs every command four milliseconds and is needed by nobody at run time.
@@ -25,7 +25,8 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    listing = client(options).get(with_query(f"/v1/{options.what}", filters(options)))
+    daemon = client(options)
+    listing = daemon.get(with_query(f"/v1/{options.what}", filters(options)))
     if options.json:
         print_json(listing)
         return 0
@@ -36,6 +37,8 @@ def run(options: Namespace) -> int:
     draw = draw_panes if options.what == "panes" else draw_groups
     print("\n".join(draw(listing, colour=wants_colour(), width=terminal_width())))
     _warn(listing)
+    if not listing["items"]:
+        _say_unwatched(daemon)
     return 0
 
 
@@ -45,6 +48,16 @@ def _set_apart(summary: dict[str, Any]) -> None:
         states = summary["by_state"] | {"unknown": summary["by_state"].get("unknown", 0) - bare}
         summary["by_state"] = {state: count for state, count in states.items() if count} | {"without an agent": bare}
         summary["total"] -= bare
+
+
+def _say_unwatched(daemon: Client) -> None:
+    """Nothing may be there because nobody looks there."""
+    import sys
+
+    from agtmux.cli.here import unwatched
+
+    if (why := unwatched(daemon)) is not None:
+        print(legible(f"agtmux: {why}"), file=sys.stderr)
 
 
 def _warn(listing: dict[str, object]) -> None:

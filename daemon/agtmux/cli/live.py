@@ -26,6 +26,7 @@ _LEAVE: Final = (b"q", b"Q", b"\x03", b"\x04", b"")
 
 # Below this many lines, those that need you are worth more than heads and help.
 _ROOMY: Final = 6
+_FOOTER: Final = "q leaves, and the daemon stays; `agtmux pick` jumps and answers, `agtmux down` stops it all"
 
 
 class _Left(Exception):
@@ -83,7 +84,7 @@ class _Screen:
         lines = self._view.draw(colour=wants_colour(), width=width)
         shown = within(lines, height, width, self._view.needs_you)
         if height >= _ROOMY:
-            shown += ["", cut("q leaves; the daemon stays, `agtmux down` stops it", width)]
+            shown += ["", cut(_FOOTER, width)]
         body = "\r\n".join(line + "\x1b[K" for line in shown)
         sys.stdout.write("\x1b[H" + body + "\x1b[J")
         sys.stdout.flush()

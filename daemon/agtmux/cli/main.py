@@ -117,12 +117,22 @@ def _formatter(prog: str) -> RawDescriptionHelpFormatter:
 
 
 class _Formatter(RawDescriptionHelpFormatter):
-    """Lines stay lines, and are wrapped where they are too long; an example is copied and stays as it is."""
+    """Paragraphs are filled. What is set in stays as it is, as a list does, and an example, which is copied."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         if text.startswith(_EXAMPLE):
             return super()._fill_text(text, width, indent)
-        return "\n".join(HelpFormatter._fill_text(self, line, width, indent) for line in text.split("\n"))
+        told: list[str] = []
+        paragraph: list[str] = []
+        for line in [*text.split("\n"), ""]:
+            if line and not line.startswith("  ") and not line.endswith(":"):
+                paragraph.append(line)
+                continue
+            if paragraph:
+                told.append(HelpFormatter._fill_text(self, " ".join(paragraph), width, indent))
+                paragraph = []
+            told.append(line)
+        return "\n".join(told[:-1])
 
 
 class _Parser(ArgumentParser):

@@ -17,7 +17,13 @@ def full_ref(daemon: Client, text: str) -> str:
         named = [item for item in items if item.get("name") == text] or [
             item for item in items if (item.get("name") or "").partition("@")[0] == text
         ]
-        return str(named[0]["ref"]) if len(named) == 1 else text
+        if len(named) > 1:
+            names = ", ".join(str(item["name"]) for item in named)
+            refs = [item["ref"] for item in named]
+            raise AgtmuxError(
+                ErrorCode.REF_AMBIGUOUS, f"{text[:64]} is an agent of several; say which: {names}", {"refs": refs}
+            )
+        return str(named[0]["ref"]) if named else text
     shown: dict[str, dict[str, str]] = {item["ref"]: item["identity"] for item in items}
     meant = [ref for ref, identity in shown.items() if text in (ref.removeprefix("pane:"), _as_shown(identity))]
     target, _, pane_id = text.rpartition("/")

@@ -22,7 +22,9 @@ def configure(parser: ArgumentParser) -> None:
         " while the agent asks something, as what is typed would answer it, or while somebody has begun to type. The"
         " text is sent as it is: what begins with / or ! is a command to most agents."
     )
-    parser.add_argument("ref", help="a pane as `agtmux list panes` shows it, a ref, or %%N where one pane has it")
+    parser.add_argument(
+        "ref", help="a pane as `agtmux list panes` shows it, its agent's name, a ref, or %%N where one pane has it"
+    )
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--text", metavar="TEXT", help="this text")
     what.add_argument("--stdin", action="store_true", help="what comes on standard input, up to 1 MB")

@@ -22,7 +22,9 @@ def configure(parser: ArgumentParser) -> None:
         "Asks the agent to end, as you would at its prompt; then sends its process INT, TERM and KILL, each if the one"
         " before did not help, and says which it was. Asks before it does. Nothing is typed into a dialog or a draft."
     )
-    parser.add_argument("ref", help="a pane as `agtmux list panes` shows it, a ref, or %%N where one pane has it")
+    parser.add_argument(
+        "ref", help="a pane as `agtmux list panes` shows it, its agent's name, a ref, or %%N where one pane has it"
+    )
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument(
         "--remove-worktree",

@@ -24,6 +24,11 @@ def configure(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     client = Client()
     listing = client.get("/v1/panes")
+    if not listing["items"]:
+        from agtmux.cli.here import unwatched
+
+        if (why := unwatched(client)) is not None:
+            print(f"agtmux: {why}", file=sys.stderr)
     if options.demo_if_empty and not listing["items"]:
         from agtmux.cli.demo import start
 

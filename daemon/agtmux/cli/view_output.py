@@ -14,7 +14,9 @@ def configure(parser: ArgumentParser) -> None:
         "Prints the last lines of a pane, what has scrolled away included. Refused if what was in the pane when you"
         " looked has ended."
     )
-    parser.add_argument("ref", help="a pane as `agtmux list panes` shows it, a ref, or %%N where one pane has it")
+    parser.add_argument(
+        "ref", help="a pane as `agtmux list panes` shows it, its agent's name, a ref, or %%N where one pane has it"
+    )
     parser.add_argument("--lines", type=int, default=200, metavar="N", help="how many (200)")
     add_common(parser)
 

@@ -49,7 +49,9 @@ exit status:
 def configure(parser: ArgumentParser) -> None:
     parser.description = _DESCRIPTION
     parser.add_argument(
-        "ref", nargs="?", help="a pane as `agtmux list panes` shows it, a ref, or %%N where one pane has it"
+        "ref",
+        nargs="?",
+        help="a pane as `agtmux list panes` shows it, its agent's name, a ref, or %%N where one pane has it",
     )
     who = parser.add_mutually_exclusive_group()
     who.add_argument("--all", action="store_true", help="until all agents are in one of the states at the same time")

@@ -237,6 +237,9 @@ def undo(path: str, branch: str, limit: float) -> dict[str, object]:
         said = _Git(str(removed["main"]), limit, is_reading=False).said("branch", "-D", "--", branch)
         if said.status:
             raise GitError("git kept the branch %s: %s" % (_shown(branch), said.complaint))
+    # The folder for all of them may have been made for this one; it stays if there are others.
+    with contextlib.suppress(OSError):
+        os.rmdir(os.path.dirname(path))
     return removed
 
 

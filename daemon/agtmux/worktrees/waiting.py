@@ -26,6 +26,8 @@ _STILL_FOR: Final = 0.4
 _STATE_WITHIN: Final = 3.0
 _AT_WORK: Final = frozenset({State.RUNNING, State.COMPLETED})
 _LINES_TOLD: Final = 12
+# What `env` says of a program that is not there.
+_NOT_FOUND: Final = "No such file or directory"
 
 
 class NothingRunsError(AgtmuxError):
@@ -131,7 +133,8 @@ class Waiting:
             raise NothingRunsError("it ended as soon as it was started") from None
         text = str.__str__(redact_text(showing.text))
         if showing.is_dead:
-            raise NothingRunsError(f"it ended as soon as it was started; {_shown(text)}", {"screen": text})
+            missing = "; is it installed, and in the PATH of that tmux server?" if _NOT_FOUND in text else ""
+            raise NothingRunsError(f"it ended as soon as it was started; {_shown(text)}{missing}", {"screen": text})
         return text
 
     async def _settled(self, instance: PaneInstance, started: Started) -> None:

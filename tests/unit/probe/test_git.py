@@ -399,3 +399,13 @@ def test_hooks_that_are_settings_are_switched_off(repo: Path, tmp_path: Path, mo
     assert len(told) == 2
     for line in told:
         assert "-c hook.one.enabled=false" in line and "-c hook.two.of them.enabled=false" in line, line
+
+
+def test_what_is_undone_leaves_no_empty_folder_behind(repo: Path) -> None:
+    first = git.add(str(repo), "labels", BESIDE, False, LIMIT)
+    second = git.add(str(repo), "stamps", BESIDE, False, LIMIT)
+    folder = Path(str(first["top"])).parent
+    git.undo(str(first["top"]), "labels", LIMIT)
+    assert folder.is_dir() and not run_git(repo, "branch", "--list", "labels")
+    git.undo(str(second["top"]), "", LIMIT)
+    assert not folder.exists() and run_git(repo, "branch", "--list", "stamps")

@@ -13,6 +13,7 @@ from agtmux.agents.mcp.plan import Bridge, Entry, register, settings_of, status,
 from agtmux.agents.mcp.sheet import McpSettings
 from agtmux.agents.registry import Registry
 from agtmux.agents.sheet import AgentSheet
+from agtmux.domain.errors import AgtmuxError
 
 
 class McpDesk(SettingsDesk):
@@ -69,4 +70,12 @@ class McpDesk(SettingsDesk):
         return [each for each in sheets if each.mcp and (each.agent_type in installed or self._is_used(each))]
 
     def _is_used(self, sheet: AgentSheet) -> bool:
-        return self._files.is_folder(settings_of(sheet).folder(self._files.environ))
+        settings = settings_of(sheet)
+        if self._files.is_folder(settings.folder(self._files.environ)):
+            return True
+        try:
+            # Its file may lie elsewhere, as where it was registered by name before its first start.
+            return self._files.read(settings.path(self._files.environ), settings.wanted) is not None
+        except AgtmuxError:
+            # There is one, and what is wrong with it is told when it comes to that.
+            return True
