@@ -84,3 +84,29 @@ def test_the_next_dialog_is_another_question_also_if_nobody_reports_it(home: Hom
         )
         assert answer.json["question"].startswith("rm -r labels")
     assert [(line["data"], line["dialog"]) for line in puppet.log() if line["what"] == "key"] == [("1", "d2")]
+
+
+def test_an_answer_may_come_before_its_dialog_has_been_seen(home: Home) -> None:
+    """As a script's does, which has waited for the state."""
+    puppet = Puppet(home, "one")
+    home.start()
+    puppet.wait_for("idle")
+    with asking(home, puppet.pane, "touch x", waits=False):
+        wait_until(lambda: home.state_of(puppet.pane) == "waiting_approval", "what was reported")
+        assert attention(home, puppet)["fingerprint"] is None
+        puppet.tell("ask d1 touch x")
+        done = home.run("approve", puppet.pane)
+        assert (done.returncode, done.stdout) == (0, "approved: touch x\n"), done
+    assert [(line["data"], line["dialog"]) for line in puppet.log() if line["what"] == "key"] == [("1", "d1")]
+
+
+def test_an_answer_to_what_is_never_drawn_is_refused_and_goes_to_nothing_else(home: Home) -> None:
+    puppet = Puppet(home, "one")
+    home.start()
+    puppet.wait_for("idle")
+    with asking(home, puppet.pane, "touch x", waits=False):
+        wait_until(lambda: home.state_of(puppet.pane) == "waiting_approval", "what was reported")
+        item = home.panes()[puppet.pane]
+        puppet.tell("ask d1 rm -r labels")
+        assert approve(home, item).error["code"] == "E_PRECONDITION_FAILED"
+    assert puppet.given() == []

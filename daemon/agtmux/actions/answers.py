@@ -26,6 +26,8 @@ from agtmux.engine.apply import Record
 # How long an agent may take to move on once it has its answer.
 _PATIENCE: Final = 5.0
 _LOOK_EVERY: Final = 0.05
+# To draw what it has reported to ask; some take most of a second.
+_DRAWN_AFTER: Final = 2.0
 # And to draw how something ended.
 _DRAWN: Final = 0.8
 _AT_REST: Final = frozenset({State.IDLE, State.COMPLETED, State.ERROR})
@@ -97,11 +99,7 @@ async def _by_hook(
 
 
 async def _by_key(typist: Typist, record: Record, still_there: StillThere, reason: str, *, allow: bool) -> Done:
-    shown = record.dialog
-    if shown is None:
-        raise AgtmuxError(
-            ErrorCode.PRECONDITION_FAILED, "its dialog has not been seen on its screen yet; look at it and try again"
-        )
+    shown = await _seen(record, still_there)
     for _ in range(_TRIES):
         sight = await typist.look(record)
         key = _key(sight, shown, allow=allow)
@@ -116,6 +114,21 @@ async def _by_key(typist: Typist, record: Record, still_there: StillThere, reaso
     if reason and not allow:
         about["reason"] = await _hand_over(typist, record, reason, still_there)
     return Done(DELIVERED, about, {"question": question or None})
+
+
+async def _seen(record: Record, still_there: StillThere) -> str:
+    """The fingerprint of its dialog. What a hook has just reported may not be drawn yet, or not be looked at."""
+    deadline = asyncio.get_running_loop().time() + _DRAWN_AFTER
+    now = record
+    while now.dialog is None and asyncio.get_running_loop().time() < deadline:
+        await asyncio.sleep(_LOOK_EVERY)
+        now = still_there()
+    # Whatever comes otherwise than as it was asked is another question.
+    if now.dialog is None or now.row.state_version != record.row.state_version:
+        raise AgtmuxError(
+            ErrorCode.PRECONDITION_FAILED, "its dialog has not been seen on its screen yet; look at it and try again"
+        )
+    return now.dialog
 
 
 def _key(sight: Sight, shown: str, *, allow: bool) -> str:
