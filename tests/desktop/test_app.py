@@ -1,12 +1,10 @@
-"""The app's core with a real daemon: what it shows, what it does, and how it gets over a daemon that goes."""
+"""The app's core with a real daemon: what it shows, and what it does."""
 
 import os
 import shlex
-import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,112 +14,11 @@ from agtmux import paths
 from AgtmuxBar import app as app_module
 from AgtmuxBar.app import App
 from AgtmuxBar.settings import Settings, Surroundings, read_settings
-from AgtmuxBar.tree import Action, Menu
+from AgtmuxBar.tree import Action
+from desktop.running import Desktop, Screen, asks, report
 from support.door import Door
-from support.home import COMMANDS, PATIENCE, Home, event, home_in, wait_until
+from support.home import COMMANDS, PATIENCE, event, wait_until
 from support.puppets import Puppet
-
-
-class Screen:
-    """A renderer that keeps what it is told, on a thread of its own."""
-
-    def __init__(self):
-        self.menu: Menu | None = None
-        self.shown = {}
-        self.told = []
-        self.menus = 0
-        self.is_ended = False
-        self.threads = set()
-        self._lock = threading.Lock()
-
-    def call(self, function):
-        # One at a time, as a real one would.
-        with self._lock:
-            self.threads.add(threading.current_thread().name)
-            function()
-
-    def show(self, menu):
-        assert menu != self.menu
-        self.menu = menu
-        self.menus += 1
-
-    def notify(self, notification):
-        self.shown[notification.key] = notification
-
-    def withdraw(self, key):
-        del self.shown[key]
-
-    def tell(self, title, text):
-        self.told.append((title, text))
-
-    def end(self):
-        self.is_ended = True
-
-    def item(self, start: str):
-        return next((item for item in self.menu.walk() if item.key.startswith(start)), None) if self.menu else None
-
-
-class Desktop:
-    def __init__(self):
-        self.opened = []
-        self.copied = []
-        self.fronted = ()
-        # Whatever is asked of it waits for these.
-        self.may_describe = threading.Event()
-        self.may_look = threading.Event()
-        self.may_describe.set()
-        self.may_look.set()
-
-    def surroundings(self):
-        assert self.may_describe.wait(PATIENCE)
-        return Surroundings()
-
-    def command(self):
-        return ["agtmux"]
-
-    def start_daemon(self):
-        return False
-
-    def open_terminal(self, argv, settings, *, stays=False):
-        self.opened.append(list(argv))
-
-    def copy(self, text):
-        self.copied.append(text)
-
-    def looked_at(self, targets):
-        assert self.may_look.wait(PATIENCE)
-        return self.fronted
-
-
-@pytest.fixture
-def home(short_tmp: Path, monkeypatch) -> Iterator[Home]:
-    with home_in(short_tmp) as made:
-        for name in ("AGTMUX_SOCKET", "XDG_RUNTIME_DIR"):
-            monkeypatch.delenv(name, raising=False)
-        for name in ("AGTMUX_STATE_DIR", "AGTMUX_CONFIG_DIR", "TMUX_TMPDIR"):
-            monkeypatch.setenv(name, made.env[name])
-        yield made
-
-
-@pytest.fixture
-def started(home: Home) -> Iterator[tuple[App, Screen, Desktop]]:
-    home.pane()
-    home.start()
-    screen, desktop = Screen(), Desktop()
-    app = App(screen, desktop)
-    app.start()
-    wait_until(lambda: screen.item("pane ") is not None, "the pane of an agent in the menu")
-    yield app, screen, desktop
-    app.stop()
-
-
-def report(home: Home, envelope: dict) -> None:
-    assert home.ask("POST", "/v1/events", envelope).json["status"] == "applied"
-
-
-def asks(home: Home, what: str = "make deploy") -> None:
-    payload = {"reason_code": "gate", "attention": {"kind": "approval", "summary": what}}
-    report(home, event("%0", "state.waiting_approval", raw_payload=payload))
 
 
 def test_a_wait_is_counted_and_shown(home, started):
@@ -380,189 +277,8 @@ def test_what_only_the_screen_says_is_shown_with_the_request(home):
         app.stop()
 
 
-def test_it_gets_over_a_daemon_that_is_killed(home, started):
-    """And tells nothing twice: what waited before waits still."""
-    _, screen, _ = started
-    asks(home)
-    wait_until(lambda: screen.shown, "a notification")
-    first = dict(screen.shown)
-    os.kill(home.answering_pid(), signal.SIGKILL)
-    wait_until(lambda: screen.menu.icon == "down", "the news of its end")
-    assert screen.shown == first
-    home.start()
-    wait_until(lambda: screen.menu.icon == "waiting", "the count again")
-    assert screen.shown == first
-
-
-def test_what_fails_while_the_daemon_is_away_does_not_end_it(home, started):
-    app, screen, _ = started
-    home.run("down", "--headless")
-    wait_until(lambda: screen.menu.icon == "down", "the news of its end")
-    failed = []
-
-    def fail():
-        failed.append(True)
-        raise RuntimeError("can't start new thread")
-
-    # While the stream is waited for, and while it is given up for a moment.
-    for number in (1, 2):
-        app.hand(fail)
-        wait_until(lambda number=number: len(failed) == number, "the fault")
-    home.start()
-    wait_until(lambda: screen.menu.icon == "idle", "the next daemon's news")
-
-
-def test_what_fails_again_and_again_keeps_no_processor_busy(home, monkeypatch):
-    monkeypatch.setattr(app_module, "_RETRY", 0.2)
-    home.configure("nonsense = [")
-    screen, failed = Screen(), []
-
-    def fail(function):
-        failed.append(time.monotonic())
-        raise RuntimeError("no such display")
-
-    call, screen.call = screen.call, fail
-    app = App(screen, Desktop())
-    app.start()
-    try:
-        wait_until(lambda: len(failed) >= 10, "a fault at every turn")
-        # Twice in each turn: before the daemon is asked, and while it is away.
-        assert failed[9] - failed[0] > 4 * 0.2
-        screen.call = call
-        wait_until(lambda: screen.menu is not None and screen.menu.icon == "down", "what it has to show")
-    finally:
-        app.stop()
-
-
-def test_a_daemon_that_is_replaced_is_not_missed(home, started):
-    """A restart takes less time than it takes to call a daemon gone; on this machine it may take longer."""
-    app, screen, _ = started
-    app._grace = PATIENCE
-    icons = []
-    show = screen.show
-    screen.show = lambda menu: (icons.append(menu.icon), show(menu))
-    home.run("down", "--headless")
-    home.run("up", "--headless")
-    report(home, event("%0", "state.running"))
-    wait_until(lambda: screen.menu.icon == "running", "the next daemon's news")
-    assert "down" not in icons
-
-
-def test_an_idle_app_draws_nothing(home, started):
-    app, _, _ = started
-    # What is asked for beside the stream comes a moment later, and then not for a minute.
-    wait_until(lambda: app._next() - time.monotonic() > 30, "a time without anything to do")
-    assert app._redraw_at == float("inf")
-
-
-def test_quitting_ends_it(home, started):
-    app, screen, _ = started
-    app.choose(screen.item("quit").action)
-    wait_until(lambda: screen.is_ended, "the end")
-    assert home.answering_pid(), "the daemon stays"
-
-
-def test_it_starts_a_daemon_as_every_front_end_does(home):
-    screen = Screen()
-    app = App(screen, Desktop())
-    app.start()
-    try:
-        wait_until(lambda: screen.menu is not None and screen.menu.icon == "idle", "a daemon")
-    finally:
-        app.stop()
-
-
-def test_a_daemon_that_cannot_start_is_told_with_the_reason(home):
-    home.configure("nonsense = [")
-    screen = Screen()
-    app = App(screen, Desktop())
-    app.start()
-    try:
-        wait_until(lambda: screen.item("trouble") is not None, "the reason")
-        assert "config.toml" in screen.item("trouble").hint
-        assert screen.menu.icon == "down"
-    finally:
-        app.stop()
-
-
 @pytest.mark.parametrize("content", ["", "[]", "{", '{"has_sound": 3, "snoozed": {"a": "b"}, "paused_until": true}'])
 def test_settings_that_cannot_be_read_count_as_not_set(tmp_path, content):
     file = tmp_path / "bar.json"
     file.write_text(content)
     assert read_settings(file) == Settings()
-
-
-BEFORE = '{\n  "numStartups": 3\n}\n'
-
-
-@pytest.fixture
-def claudes(home: Home) -> Path:
-    """The settings of an agent that is used here."""
-    (home.folder / ".claude").mkdir()
-    file = home.folder / ".claude.json"
-    file.write_text(BEFORE)
-    return file
-
-
-def app_in(screen: Screen) -> App:
-    app = App(screen, Desktop())
-    app.start()
-    wait_until(lambda: screen.item("bridge claude") is not None, "its tick in the menu")
-    return app
-
-
-def test_agents_are_told_of_the_bridge_while_the_app_is_there(home: Home, claudes: Path) -> None:
-    home.start()
-    screen = Screen()
-    app = app_in(screen)
-    wait_until(lambda: screen.item("bridge claude").is_checked, "the tick")
-    assert '"agtmux"' in claudes.read_text()
-    app.choose(Action("quit"))
-    wait_until(lambda: screen.is_ended, "the end of the app")
-    wait_until(lambda: claudes.read_text() == BEFORE, "what was there before")
-    app.stop()
-
-
-def test_what_was_unticked_stays_so_when_the_app_comes_again(home: Home, claudes: Path) -> None:
-    home.start()
-    screen = Screen()
-    app = app_in(screen)
-    wait_until(lambda: screen.item("bridge claude").is_checked, "the tick")
-    app.choose(screen.item("bridge claude").action)
-    wait_until(lambda: not screen.item("bridge claude").is_checked, "the tick's end")
-    assert claudes.read_text() == BEFORE
-    app.stop()
-    again = Screen()
-    second = app_in(again)
-    assert not again.item("bridge claude").is_checked and claudes.read_text() == BEFORE
-    second.choose(again.item("bridge claude").action)
-    wait_until(lambda: again.item("bridge claude").is_checked, "the tick again")
-    second.stop()
-    wait_until(lambda: claudes.read_text() == BEFORE, "what was there before")
-
-
-def test_what_cannot_be_ticked_is_told_with_the_reason(home: Home, claudes: Path) -> None:
-    theirs = '{"mcpServers": {"agtmux": {"command": "mine"}}}'
-    claudes.write_text(theirs)
-    home.start()
-    screen = Screen()
-    app = app_in(screen)
-    assert not screen.item("bridge claude").is_checked
-    app.choose(screen.item("bridge claude").action)
-    wait_until(lambda: screen.told, "the reason")
-    assert screen.told[0][0] == "Not done" and ".claude.json" in screen.told[0][1]
-    app.stop()
-    assert claudes.read_text() == theirs
-
-
-def test_leaving_at_once_leaves_nothing_either(home: Home, claudes: Path) -> None:
-    """What is on its way to agents' settings is waited for, and taken back."""
-    home.start()
-    for _ in range(5):
-        screen = Screen()
-        app = App(screen, Desktop())
-        app.start()
-        wait_until(lambda app=app: app._introducing is not None, "what tells agents")
-        app.stop()
-        app._introducing.join(PATIENCE)
-        wait_until(lambda: claudes.read_text() == BEFORE, "what was there before")

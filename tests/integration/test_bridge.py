@@ -14,7 +14,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from agtmux.bridge.tools import TOOLS
-from support.asking import GREETING, BridgeProcess
+from support.asking import GREETING, Asker, BridgeProcess
 from support.home import COMMANDS, Home, wait_until
 
 BRIDGE = str(COMMANDS / "agtmux-mcp")
@@ -89,35 +89,9 @@ async def test_what_cannot_be_done_says_what_can(home: Home) -> None:
             assert refused.is_error and text.startswith(code) and hint in text, (tool, arguments, text)
 
 
-# Asks through a bridge of its own, from within a pane, and leaves what it heard in a file.
-ASK = """
-import json, subprocess, sys, time
-bridge = subprocess.Popen({command!r}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-def ask(number, method, params):
-    bridge.stdin.write(json.dumps({{"jsonrpc": "2.0", "id": number, "method": method, "params": params}}) + "\\n")
-    bridge.stdin.flush()
-    return json.loads(bridge.stdout.readline())
-ask(1, "initialize", {greeting!r})
-number = 1
-while True:
-    number += 1
-    heard = ask(number, "tools/call", {{"name": "list_agents", "arguments": {{}}}})
-    with open({path!r} + ".new", "w") as file:
-        json.dump(heard["result"]["structuredContent"], file)
-    __import__("os").replace({path!r} + ".new", {path!r})
-    time.sleep(0.1)
-"""
-
-
-def asking(home: Home, name: str, prefix: str = "") -> tuple[Path, str]:
-    path, script = home.folder / f"{name}.json", home.folder / f"{name}.py"
-    command = [BRIDGE, "--socket", str(home.socket)]
-    script.write_text(ASK.format(command=command, greeting=GREETING, path=str(path)))
-    return path, f"{prefix}{shlex.quote(sys.executable)} {shlex.quote(str(script))}"
-
-
-def heard(path: Path) -> Any:
-    return json.loads(path.read_text()) if path.exists() else {}
+def asker(home: Home, name: str) -> Asker:
+    """Somebody in a pane, who asks who is there, over and over."""
+    return Asker(home.folder, name, [BRIDGE, "--socket", str(home.socket)])
 
 
 def test_a_caller_is_told_who_it_is_by_its_process_and_not_by_its_word(home: Home) -> None:
@@ -125,10 +99,10 @@ def test_a_caller_is_told_who_it_is_by_its_process_and_not_by_its_word(home: Hom
     other = watched(home, "codex")
     # It claims to be in the other pane, in every way in which a process may say so.
     lie = f"env TMUX_PANE={shlex.quote(other)} AGTMUX_PANE={shlex.quote(other)} "
-    path, command = asking(home, "liar", lie)
-    pane = home.pane("claude", command)
-    wait_until(lambda: (heard(path).get("you") or {}).get("agent_type") == "claude", "who it is")
-    told = heard(path)
+    liar = asker(home, "liar")
+    pane = home.pane("claude", lie + liar.command)
+    wait_until(lambda: liar.you.get("agent_type") == "claude", "who it is")
+    told = liar.told
     assert told["you"]["ref"].endswith(f"/{pane}") and told["you_unknown"] is None
     assert [agent["ref"] for agent in told["agents"] if agent["is_you"]] == [told["you"]["ref"]]
     assert told["you"]["runtime_id"] == home.panes()[pane]["runtime_id"]
@@ -136,23 +110,23 @@ def test_a_caller_is_told_who_it_is_by_its_process_and_not_by_its_word(home: Hom
 
 def test_who_left_its_pane_is_nobody_rather_than_somebody(home: Home) -> None:
     home.start()
-    path, command = asking(home, "stray")
+    stray = asker(home, "stray")
     # A session and a parent of its own, as a service that an agent once started.
-    pane = home.pane("claude", f"sh -c 'setsid -f {command} & exec sleep 3600'")
-    wait_until(lambda: "agents" in heard(path), "an answer")
-    wait_until(lambda: heard(path)["agents"] and not heard(path)["you"], "its place to be known")
-    assert [agent["ref"].rpartition("/")[2] for agent in heard(path)["agents"]] == [pane]
-    assert heard(path)["you_unknown"]
+    pane = home.pane("claude", f"sh -c 'setsid -f {stray.command} & exec sleep 3600'")
+    wait_until(lambda: "agents" in stray.told, "an answer")
+    wait_until(lambda: stray.told["agents"] and not stray.you, "its place to be known")
+    assert [agent["ref"].rpartition("/")[2] for agent in stray.told["agents"]] == [pane]
+    assert stray.told["you_unknown"]
 
 
 def test_a_service_of_several_panes_is_nobody_even_when_it_is_young(home: Home) -> None:
     """One agent's program serves several panes from one process without a terminal."""
     home.start()
-    path, command = asking(home, "shared")
+    shared = asker(home, "shared")
     # Waited for by what is in the pane, so that the way up leads there, and started with it.
-    pane = home.pane("codex", f"setsid -w {command}")
-    wait_until(lambda: any(each["ref"].endswith(f"/{pane}") for each in heard(path).get("agents", [])), "the pane")
-    assert heard(path)["you"] is None and "several panes" in heard(path)["you_unknown"]
+    pane = home.pane("codex", f"setsid -w {shared.command}")
+    wait_until(lambda: any(each["ref"].endswith(f"/{pane}") for each in shared.told.get("agents", [])), "the pane")
+    assert shared.told["you"] is None and "several panes" in shared.told["you_unknown"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])

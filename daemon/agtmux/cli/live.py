@@ -26,7 +26,7 @@ _LEAVE: Final = (b"q", b"Q", b"\x03", b"\x04", b"")
 
 # Below this many lines, those that need you are worth more than heads and help.
 _ROOMY: Final = 6
-_FOOTER: Final = "q leaves, and the daemon stays; `agtmux pick` jumps and answers, `agtmux down` stops it all"
+_FOOTER: Final = "q leaves, and the daemon stays; `agtmux pick` jumps and answers, `agtmux down` stops it"
 
 
 class _Left(Exception):

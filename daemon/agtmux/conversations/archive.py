@@ -184,18 +184,6 @@ class Archive:
         )
         return [_conversation(row) for row in rows]
 
-    async def place(self, conversation: Conversation, worktree: str | None, branch: str) -> Conversation:
-        """Which work tree it is in."""
-
-        def job(tx: Transaction) -> None:
-            tx.execute(
-                "UPDATE conversations SET worktree = ?, branch = ? WHERE conversation_id = ?",
-                (worktree, branch, conversation.conversation_id),
-            )
-
-        await self._database.writer.write(job)
-        return replace(conversation, worktree=worktree, branch=branch)
-
 
 def of_chat(target_id: TargetId, agent_type: str, session_id: str) -> str:
     """The conversation that a chat session hands in itself."""

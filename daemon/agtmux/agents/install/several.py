@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -26,7 +27,7 @@ class Report(Protocol):
     def as_item(self) -> dict[str, Any]: ...
 
 
-class SettingsDesk:
+class SettingsDesk(ABC):
     """`program` is what the settings run, where it has to be placed first and goes with the last agent."""
 
     def __init__(self, registry: Registry, files: Files, backups: Backups, program: Program | None) -> None:
@@ -35,13 +36,13 @@ class SettingsDesk:
         self._backups = backups
         self._program = program
 
+    @abstractmethod
     def _settings(self, sheet: AgentSheet) -> Settings | None:
         """Which of an agent's files it is, if it has one."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _sign(self, program: Program) -> str:
         """What stands in a file that runs that program."""
-        raise NotImplementedError
 
     def _named(self, names: list[str]) -> list[AgentSheet]:
         """All agents, if none is named."""
