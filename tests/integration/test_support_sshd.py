@@ -155,7 +155,8 @@ def test_nothing_is_left_after_sessions_that_end_and_panes_that_stay(home: Home,
     vm.pane()
     assert ssh(home, vm.name, "tmux new-window -d 'sleep 3600'; echo done").stdout == "done\n"
     session = Session(home, vm)
-    assert vm.leftovers() == {"processes": [f"{session.far_pid} cat"]}
+    # The shell there tells its number before it becomes this.
+    wait_until(lambda: vm.leftovers() == {"processes": [f"{session.far_pid} cat"]}, "what runs there")
     session.process.communicate(timeout=20)
     wait_until(lambda: not vm.leftovers() and not vm.session_pids(), "the end of the session")
 
