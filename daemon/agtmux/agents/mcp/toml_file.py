@@ -1,29 +1,27 @@
-"""The entry in a TOML file: text in, text out.
+"""Our entry in an agent's TOML file: text in, text out.
 
-It is a table of its own at the end of the file. Every change is read again before it counts: if the rest would then
-say anything else than before, it is not made.
+agtmux writes the entry as a table of its own at the end of the file. tomlkit writes the table and finds it again; the
+cut itself is made in the text, so every other byte stays. Each change is parsed again before it counts, with the
+standard library's parser: unless the result is the old document with or without the entry, the change is refused.
 """
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from agtmux.agents.mcp.sheet import NAME
 
-_TOKEN: Final = re.compile(
-    r'"""(?:[^"\\]|\\.|"{1,2}(?!"))*+"{3,5}'
-    r"|'''(?:[^']|'{1,2}(?!'))*+'{3,5}"
-    r'|"(?:[^"\\\n]|\\.)*+"'
-    r"|'[^'\n]*+'"
-    r"|#[^\n]*+|[\[\]{}\n]",
-    re.DOTALL,
-)
+if TYPE_CHECKING:
+    from tomlkit.items import Item
+
 _PLACE: Final = re.compile(r"\s*\(at line (\d+), column (\d+)\)\Z|\s*\(at end of document\)\Z")
+# Rust's TOML parsers, Codex's among them, skip a byte order mark. Python's refuse it.
+_BOM: Final = "\ufeff"
+# No TOML document holds a NUL.
+_MARK: Final = "\0"
 
 
 class TomlError(ValueError):
@@ -36,138 +34,168 @@ class TomlError(ValueError):
         self.column = column
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """A line, or several where a value goes on: text[start:end], its end included."""
-
-    start: int
-    end: int
-    # Of a table's head the table's name, else None.
-    table: tuple[str, ...] | None
-    is_empty: bool
-
-
 def found(text: str, under: str) -> Any:
     """The entry of our name, whoever wrote it; None if there is none."""
-    servers = _read(text).get(under)
+    servers = _parse(text.removeprefix(_BOM)).get(under)
     return servers.get(NAME) if isinstance(servers, dict) else None
 
 
 def added(text: str | None, under: str, entry: dict[str, Any]) -> str:
-    """The text with the entry, which it does not have yet. A file that is there gets an empty line before it, and
-    ends as it ended before: by that, taking it out restores every byte."""
-    newline = "\n" if text is None else _newline(text)
-    table = newline.join([f"[{under}.{NAME}]", *(f"{key} = {_value(each)}" for key, each in entry.items())])
+    """The text with the entry, which it does not have yet. An existing file gets an empty line before the entry, and
+    ends as it ended before, so that removing the entry restores every byte."""
     if text is None:
-        return table + newline
-    is_ended = text in ("", newline) or text.endswith("\n")
-    new = text + newline + table + newline if is_ended else text + newline * 2 + table
-    wanted = _read(text)
+        return _table(under, entry, "\n") + "\n"
+    body = text.removeprefix(_BOM)
+    wanted = _parse(body)
     servers = wanted.setdefault(under, {})
     if not isinstance(servers, dict):
         raise TomlError(f"{under} should be a table")
     servers[NAME] = entry
-    return _checked(new, wanted, f"{under} is written so that no [{under}.{NAME}] can follow")
+    newline = _newline(body)
+    table = _table(under, entry, newline)
+    is_ended = body == "" or body.endswith("\n")
+    new = body + newline + table + newline if is_ended else body + newline * 2 + table
+    if not _is(new, wanted):
+        raise TomlError(f"{under} is written so that no [{under}.{NAME}] can follow")
+    if _removed(new, under) != body:
+        raise TomlError(f"[{under}.{NAME}] could not be removed again without changing the rest")
+    return text[: len(text) - len(body)] + new
 
 
 def removed(text: str, under: str) -> str | None:
     """The text without the entry and all that is in it; None if the file was made for it."""
-    wanted = _read(text)
-    del wanted[under][NAME]
+    body = text.removeprefix(_BOM)
+    left = _removed(body, under)
+    return left if left is None else text[: len(text) - len(body)] + left
+
+
+def _removed(text: str, under: str) -> str | None:
+    wanted = _parse(text)
+    entry = wanted[under].pop(NAME)
+    for spans in (_spans_as_written(text, under, entry), _spans_of_tables(text, under)):
+        new = text
+        for start, end in reversed(spans):
+            new = _before(text, start, end) + new[end:]
+        if not spans or not any(_is(new, each) for each in _acceptable(wanted, under)):
+            continue
+        return None if not new and not text.startswith(_newline(text)) else new
+    raise TomlError(f"{under}.{NAME} cannot be removed without changing other lines, so remove it by hand")
+
+
+def _acceptable(wanted: dict[str, Any], under: str) -> Iterator[dict[str, Any]]:
+    yield wanted
+    if not wanted[under]:
+        # The entry alone made the table it was in.
+        yield {key: value for key, value in wanted.items() if key != under}
+
+
+def _before(text: str, start: int, end: int) -> str:
+    """What precedes an entry, without the empty line that came with it."""
     newline = _newline(text)
-    new = text
-    for start, end in reversed(list(_spans(text, (under, NAME)))):
-        if start and end == len(text) and not text.endswith("\n"):
-            before = text[:start].removesuffix(newline * 2)
-        elif (shorter := text[:start].removesuffix(newline)) in ("", text[:start]) or shorter.endswith("\n"):
-            before = shorter
-        else:
-            before = text[:start]
-        new = before + new[end:]
-    if not wanted[under] and _read(new).get(under) is None:
-        del wanted[under]
-    checked = _checked(new, wanted, f"{under}.{NAME} is not a table of its own there")
-    return None if not checked and not text.startswith(newline) else checked
+    if start and end == len(text) and not text.endswith("\n"):
+        return text[:start].removesuffix(newline * 2)
+    shorter = text[:start].removesuffix(newline)
+    return shorter if not shorter or shorter.endswith("\n") else text[:start]
 
 
-def _spans(text: str, name: tuple[str, str]) -> Iterator[tuple[int, int]]:
-    """From the head of each table of that name, or below it, to the end of what it says."""
-    start: int | None = None
-    end = 0
-    for line in _lines(text):
-        if line.table is not None:
-            if start is not None:
-                yield start, end
-            start = line.start if line.table[:2] == name else None
-        if not line.is_empty:
-            end = line.end
-    if start is not None:
-        yield start, end
+def _table(under: str, entry: dict[str, Any], newline: str) -> str:
+    import tomlkit  # Here: no start of a daemon or command waits for it.
+
+    lines = [f"{tomlkit.key(key).as_string()} = {tomlkit.item(value).as_string()}" for key, value in entry.items()]
+    return newline.join([f"[{under}.{NAME}]", *lines])
 
 
-def _lines(text: str) -> Iterator[_Line]:
-    start = depth = 0
-    head: int | None = None
-    table: tuple[str, ...] | None = None
-    for token in _TOKEN.finditer(text):
-        match token[0][0]:
-            case "[" | "{":
-                if depth == 0 and not text[start : token.start()].strip():
-                    head = token.start()
-                depth += 1
-            case "]" | "}":
-                depth -= 1
-                if depth == 0 and head is not None:
-                    table, head = _name(text[head : token.end()]), None
-            case "\n" if depth == 0:
-                yield _line(text, start, token.end(), table)
-                start, table = token.end(), None
-    if start < len(text):
-        yield _line(text, start, len(text), table)
+def _spans_as_written(text: str, under: str, entry: Any) -> list[tuple[int, int]]:
+    """Where the entry is just as `added` has written it: no parser has to agree with how the rest is written."""
+    if not isinstance(entry, dict) or any(isinstance(value, dict) for value in entry.values()):
+        return []
+    newline = _newline(text)
+    table = _table(under, entry, newline)
+    # The last: an earlier one can only be part of a string.
+    start = text.rfind(table)
+    if start < 0 or text[:start].rpartition("\n")[2]:
+        return []
+    end = start + len(table)
+    if text.startswith(newline, end):
+        return [(start, end + len(newline))]
+    return [(start, end)] if end == len(text) else []
 
 
-def _line(text: str, start: int, end: int, table: tuple[str, ...] | None) -> _Line:
-    said = text[start:end].strip()
-    return _Line(start, end, table, not said or said.startswith("#"))
+def _spans_of_tables(text: str, under: str) -> list[tuple[int, int]]:
+    """From the head of each table of our name to the last line in it that says anything, as tomlkit finds it. Comments
+    and empty lines after that belong to what follows."""
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+    from tomlkit.items import Table
+
+    try:
+        document = tomlkit.parse(text)
+        if document.as_string() != text:
+            return []
+        # A table that others interrupt has several parts.
+        parts = [table for key, table in document.body if key and key.key == under and isinstance(table, Table)]
+        ours = [item for part in parts for key, item in part.value.body if key and key.key == NAME]
+        for item in ours:
+            written = list(_written(item))
+            written[0].trivia.indent = _MARK + written[0].trivia.indent
+            # Before the end of the line: tomlkit adds one where a table follows what does not end with one.
+            written[-1].trivia.trail = _MARK + written[-1].trivia.trail
+        pieces = document.as_string().split(_MARK)
+    except (TOMLKitError, RecursionError, IndexError):
+        return []
+    if "".join(pieces) != text or len(pieces) != 2 * len(ours) + 1:
+        return []
+    marks = [sum(map(len, pieces[:count])) for count in range(1, len(pieces))]
+    return [(start, text.find("\n", end) + 1 or len(text)) for start, end in zip(marks[::2], marks[1::2], strict=True)]
 
 
-def _name(head: str) -> tuple[str, ...]:
-    parts: list[str] = []
-    value: Any = tomllib.loads(head)
-    while isinstance(value, dict) and value:
-        ((key, value),) = value.items()
-        parts.append(key)
-    return tuple(parts)
+def _written(item: Item) -> Iterator[Item]:
+    """Heads and values that the item is written as, in order."""
+    from tomlkit.items import AoT, Comment, Null, Table, Whitespace
+
+    if isinstance(item, AoT):
+        for table in item.body:
+            yield from _written(table)
+    elif isinstance(item, Table):
+        if not item.is_super_table():
+            yield item
+        for _, each in item.value.body:
+            yield from _written(each)
+    elif not isinstance(item, Comment | Null | Whitespace):
+        yield item
 
 
-def _read(text: str) -> dict[str, Any]:
+def _parse(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # TOMLDecodeError, or int's own for more digits than it takes
         place = _PLACE.search(str(error))
         problem = str(error)[: place.start()] if place else str(error)
         if place is None or place[1] is None:
             raise TomlError(problem, text.count("\n") + 1) from None
         raise TomlError(problem, int(place[1]), int(place[2])) from None
+    except RecursionError:
+        raise TomlError("values are nested too deeply") from None
 
 
-def _checked(new: str, wanted: dict[str, Any], problem: str) -> str:
+def _is(text: str, wanted: dict[str, Any]) -> bool:
     try:
-        is_right = tomllib.loads(new) == wanted
-    except tomllib.TOMLDecodeError:
-        is_right = False
-    if not is_right:
-        raise TomlError(problem)
-    return new
+        return _same(tomllib.loads(text), wanted)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Equal in type too; and unlike with ==, one NaN is as good as another."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_same(value, other[key]) for key, value in one.items())
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return bool(one == other) or (one != one and other != other)
 
 
 def _newline(text: str) -> str:
     at = text.find("\n")
     return "\r\n" if at > 0 and text[at - 1] == "\r" else "\n"
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_value, value)) + "]"
-    # A string in JSON is one in TOML; what differs, a path of ours never holds.
-    return json.dumps(value, ensure_ascii=False)

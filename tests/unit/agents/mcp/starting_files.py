@@ -38,4 +38,8 @@ TOML = {
     "quoted names": '["mcp_servers"."files"]\ncommand = "x"\n[[list]]\na = 1\n[[list]]\na = 2\n',
     "a name with another": '[mcp_servers.agtmux-old]\ncommand = "/x/agtmux-mcp"\n',
     "not in ASCII": 'name = "Jürgen – 日本"\n',
+    "a byte order mark": '\ufeffmodel = "gpt-5"\n',
+    "a number that equals nothing": "a = nan\n[t]\nb = [nan, -nan]\n",
+    # tomlkit 0.15 drops the last space of both lists.
+    "a date that tomlkit does not write as it was": "a = [ 1979-05-27 00:32:00 ]\nb = { c = 1979-05-27 07:32:00Z }\n",
 }
