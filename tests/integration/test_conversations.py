@@ -31,6 +31,8 @@ def test_what_is_asked_and_answered_is_told(home: Home):
     (item,) = home.ask("GET", f"/v1/conversations?ref={talker.ref}").json["items"]
     assert (item["title"], item["messages"], item["source"]) == ("prompt 1", 4, "transcript")
     assert (item["session_id"], item["ref"]) == (talker.session, talker.ref)
+    # gwt S1.2: of the agent too.
+    assert home.panes()[talker.pane]["session_id"] == talker.session
     printed = home.run("log", talker.pane).stdout
     assert printed.splitlines()[1::3] == turns(1, 2)
     assert [json.loads(home.run("log", talker.pane, "--json").stdout)["items"][0]["request_id"]] == ["p1"]
@@ -74,6 +76,8 @@ def test_without_proof_there_is_no_conversation(home: Home):
     other.stir()
     other.hears(*turns(2, 2))
     assert talker.said() == []
+    panes = home.panes()
+    assert [panes[each.pane]["session_id"] for each in (talker, other)] == [None, other.session]
 
 
 def test_the_agents_own_settings_say_where_its_files_are(home: Home):
@@ -198,6 +202,7 @@ def test_it_is_written_into_the_work_tree_and_git_does_not_see_it(home: Home):
         assert done.returncode == 0, done
         (path,) = done.stdout.split()
     assert path.startswith(f"{tree}/.agtmux/logs/")
+    assert home.panes()[talker.pane]["worktree_path"] == str(tree)
     text = Path(path).read_text()
     assert "```markdown\nprompt 1\n```" in text and "- Branch: side" in text
     assert git(home, "-C", str(tree), "status", "--porcelain") == ""

@@ -71,12 +71,12 @@ def test_a_program_named_after_its_version(home: Home, shell: str):
 
 
 def test_a_script_of_the_agents_package_behind_a_link(home: Home, shell: str):
-    type_in(home, shell, f"{sys.executable} {a_package(home, '@openai/codex', '0.166.0', 'cdx')}")
+    type_in(home, shell, f'"{sys.executable}" {a_package(home, "@openai/codex", "0.166.0", "cdx")}')
     becomes(home, shell, "codex", "0.166.0")
 
 
 def test_in_shells_within_shells(home: Home, shell: str):
-    command = f"{sys.executable} {a_package(home, '@google/gemini-cli', '0.61.0', 'gmn')}"
+    command = f'"{sys.executable}" {a_package(home, "@google/gemini-cli", "0.61.0", "gmn")}'
     type_in(home, shell, f"bash -c 'bash -c \"{command}; true\"; true'")
     becomes(home, shell, "gemini", "0.61.0")
 
@@ -91,7 +91,7 @@ def test_what_a_launcher_starts_after_a_while(home: Home, shell: str):
         f"while not os.path.exists({str(go)!r}): time.sleep(0.05)\n"
         f"subprocess.run({command!r})\n"
     )
-    type_in(home, shell, f"{sys.executable} {launcher}")
+    type_in(home, shell, f'"{sys.executable}" {launcher}')
     wait_until(
         lambda: home.tmux("display-message", "-p", "-t", shell, "#{pane_current_command}") != "bash", "it to run"
     )
@@ -140,7 +140,7 @@ def test_an_agent_started_anew_is_another_runtime(home: Home, shell: str):
     [
         "sleep 600 # claude",
         "grep claude /dev/zero",
-        f"{sys.executable} -c 'import time; time.sleep(600)' codex",
+        f"\"{sys.executable}\" -c 'import time; time.sleep(600)' codex",
         "tail -f /dev/null",
     ],
 )

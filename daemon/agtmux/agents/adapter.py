@@ -38,11 +38,13 @@ class SheetAdapter:
     @property
     def capabilities(self) -> Capabilities:
         sheet = self.sheet
+        reads_screens = _reads_screens(sheet)
+        # Rules made from descriptions tell what may be so, with less confidence. They support nothing.
+        seen = reads_screens and not sheet.screen.is_described
         told = {rule.state for rule in sheet.hook}
-        seen = _reads_screens(sheet)
         return Capabilities(
-            event_driven=any(rule.state is not None for rule in sheet.hook),
-            polling_required=seen,
+            event_driven=any(state is not None for state in told),
+            polling_required=reads_screens,
             supports_waiting_approval=seen or State.WAITING_APPROVAL in told,
             supports_waiting_input=seen or State.WAITING_INPUT in told,
             supports_completed=seen or State.COMPLETED in told,
@@ -72,12 +74,13 @@ class SheetAdapter:
             title=glance.title,
             command=glance.command,
             is_alive=glance.is_alive,
+            width=glance.width,
         )
         return read_both(seen, glance.status)
 
     def footing(self, glance: Glance) -> Footing:
         sheet = self.sheet
-        layout = sheet.screen.layout(read_capture(glance.text))
+        layout = sheet.screen.layout(read_capture(glance.text, glance.width))
         prompt = "" if layout.composer is None else layout.capture.lines[layout.composer.top].content
         return Footing(
             self.poll(glance),

@@ -24,7 +24,8 @@ CONTRACT_VERSION: Final = "1.2"
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What an adapter can tell. What it cannot is never made up."""
+    """What an adapter can tell, from what was tried with the agent itself. What it cannot is never made up, and what it
+    does not support is not offered (`actions/supported.py`, menu, board)."""
 
     event_driven: bool
     polling_required: bool
@@ -53,6 +54,8 @@ class Glance:
     status: Status | None = None
     # Whether the agent's process is there, in the foreground of its pane; None if that is not known.
     is_alive: bool | None = None
+    # The columns of the pane; 0 where they are not known.
+    width: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,13 @@ class Reading:
     is_confirmed: bool = False
     # Whether only the file does, against the screen.
     is_by_file: bool = False
+    # Whether the file speaks for a screen that something covers.
+    is_behind_overlay: bool = False
+
+    @property
+    def is_covered(self) -> bool:
+        """Whether something is drawn over what the agent does: a menu, a viewer."""
+        return self.seen.is_overlay or self.is_behind_overlay
 
     @property
     def meaning(self) -> object:
@@ -64,7 +71,7 @@ def read_both(seen: Seen, status: Status | None) -> Reading:
             asked=None,
             is_overlay=False,
         )
-        return Reading(told, is_by_file=True)
+        return Reading(told, is_by_file=True, is_behind_overlay=seen.is_overlay)
     is_same = any(seen.state in each and status.state in each for each in (_AT_REST, _WAITING, {RUNNING}))
     if not is_same:
         return Reading(seen)

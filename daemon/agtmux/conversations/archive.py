@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from agtmux.conversations.message import Entry, Message, Source, digest, distinct
 from agtmux.domain.errors import AgtmuxError, ErrorCode
-from agtmux.domain.legible import legible
+from agtmux.domain.legible import printable
 from agtmux.domain.redact import Redacted
 from agtmux.domain.runtimes import RuntimeId, TargetId
 from agtmux.domain.timestamps import Timestamp
@@ -100,8 +100,8 @@ class Archive:
             told = [message for each in added if (message := _put(tx, conversation, each)) is not None]
             if told:
                 tx.execute(
-                    "UPDATE conversations SET updated_at = max(updated_at, ?1), started_at = min(started_at, ?2),"
-                    " title = CASE WHEN title = '' THEN ?3 ELSE title END WHERE conversation_id = ?4",
+                    "UPDATE conversations SET updated_at = max(updated_at, ?), started_at = min(started_at, ?),"
+                    " title = CASE WHEN title = '' THEN ? ELSE title END WHERE conversation_id = ?",
                     (
                         max(each.at for each in told),
                         min(each.at for each in told),
@@ -193,7 +193,7 @@ def of_chat(target_id: TargetId, agent_type: str, session_id: str) -> str:
 def _search(text: str) -> dict[str, list[str | int | None]]:
     """All of these words, wherever and in whatever order, also as pieces of longer ones."""
     # What does not print is never kept, and a NUL would end the query within its quotes.
-    words = legible(text).split()
+    words = printable(text).split()
     if len(words) > _MOST_WORDS:
         raise AgtmuxError(
             ErrorCode.USAGE, f"{_MOST_WORDS} words can be searched for at once, and these are {len(words)}"

@@ -60,11 +60,18 @@ class Conversations:
         )
         self._screens.on_due = self._follower.wake
         self._follower.on_file.append(self._screens.forget)
+        # Called with the panes whose agents have another session.
+        self.on_session: list[Callable[[set[PaneKey], Timestamp], None]] = []
+        self._follower.on_session = self._has_session
         # Called on the event loop with each message once it is durable.
         self.on_message: list[Callable[[Message], None]] = []
         # Set, and another in its place, when there is something new.
         self.news = asyncio.Event()
         self.is_closed = False
+
+    def _has_session(self, key: PaneKey) -> None:
+        for hear in self.on_session:
+            hear({key}, self._clock.now())
 
     async def load(self) -> None:
         if self._sources != "none":

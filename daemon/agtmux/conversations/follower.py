@@ -101,6 +101,8 @@ class Follower:
         self._turns: dict[TargetId, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(_AT_ONCE))
         self.failures = 0
         self.reads_files = True
+        # Called when an agent's session is another.
+        self.on_session: Callable[[PaneKey], None] = lambda _: None
         # Called with who has a file from now on, or has ended.
         self.on_file: list[Callable[[RuntimeId], None]] = []
 
@@ -111,6 +113,7 @@ class Follower:
             if key is not None and conversation.source == "transcript" and self.reads_files:
                 followed = self._follow(key, self._world.records[key])
                 followed.conversation = conversation
+                self._note_session(followed)
         for target_id in {followed.key[0] for followed in self._followed.values()}:
             self._watch(target_id)
         self.changed(self._world.records, self._clock.now())
@@ -233,6 +236,7 @@ class Follower:
                     # What was said there last.
                     await self._read(followed, sheet)
                 followed.conversation = found
+                self._note_session(followed)
                 self._allowance.spend_row(followed.key[0], self._monotonic())
                 self._watch(followed.key[0])
                 self._has_file(followed)
@@ -240,6 +244,12 @@ class Follower:
             await self._read(followed, sheet)
         else:
             await self._on_none(followed)
+
+    def _note_session(self, followed: Followed) -> None:
+        session_id = None if followed.conversation is None else followed.conversation.session_id
+        if session_id and self._world.by_runtime.get(followed.runtime_id) == followed.key:
+            self._world.sessions[followed.runtime_id] = session_id
+            self.on_session(followed.key)
 
     async def _find(self, followed: Followed, sheet: TranscriptSheet) -> Conversation | None:
         row = self._fleet.pane(*followed.key)

@@ -9,7 +9,7 @@ from typing import Final
 
 from agtmux.conversations.archive import Conversation
 from agtmux.conversations.message import Message
-from agtmux.domain.legible import legible
+from agtmux.domain.legible import printable
 from agtmux.domain.timestamps import format_timestamp
 
 _RUN: Final = re.compile(r"`{3,}")
@@ -31,7 +31,7 @@ def document(conversation: Conversation, messages: Sequence[Message], *, is_whol
         "Began": format_timestamp(conversation.started_at),
         "Taken from": conversation.source,
     }
-    head = [f"- {name}: {_plain(legible(str(value)))}" for name, value in facts.items() if value]
+    head = [f"- {name}: {_plain(printable(str(value)))}" for name, value in facts.items() if value]
     if not is_whole:
         head += ["", "What was said before is left out."]
     title = _plain(conversation.title) or "A conversation"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from agtmux.domain.legible import legible
+from agtmux.domain.legible import printable
 from agtmux.domain.redact import Redacted, redact_text
 from agtmux.domain.runtimes import RuntimeId, TargetId
 from agtmux.domain.timestamps import Timestamp
@@ -70,7 +70,9 @@ def entry(entry_id: str, role: Role, text: str, at: Timestamp, request_id: str |
 def kept(text: str) -> tuple[Redacted, bool]:
     """A text as it is kept, and whether that is not all of it. Redacted before it is cut: half of a secret might no
     longer look like one."""
-    whole = redact_text(legible(_SEQUENCE.sub("", text).replace("\r\n", "\n").replace("\r", "\n"), "\n\t").strip("\n"))
+    whole = redact_text(
+        printable(_SEQUENCE.sub("", text).replace("\r\n", "\n").replace("\r", "\n"), "\n\t").strip("\n")
+    )
     if len(whole) <= LONGEST:
         return whole, False
     head = whole[:LONGEST]

@@ -60,6 +60,8 @@ class Reason(StrEnum):
 
     NO_AGENT = "no_agent"
     NO_SIGNAL = "no_signal"
+    # Known from an earlier daemon only: its target has not been looked at since this one started.
+    NOT_OBSERVED_YET = "not_observed_yet"
     STALE_SIGNAL = "stale_signal"
     TARGET_UNREACHABLE = "target_unreachable"
     UNSUPPORTED_SIGNAL = "unsupported_signal"

@@ -15,7 +15,7 @@ from agtmux.domain.runtimes import Runtime, RuntimeId
 from agtmux.domain.states import Confidence, Health, Reason, Source, State
 from agtmux.domain.timestamps import Timestamp
 from agtmux.engine.order import OrderKey, order_key
-from agtmux.engine.questions import is_same
+from agtmux.engine.questions import is_one, is_shown
 from agtmux.engine.resolve import Evidence, Resolution, Signal, resolve
 from agtmux.engine.transitions import Policy
 
@@ -59,12 +59,11 @@ class Record:
             return None
         # What was reported since may be about the next one, which nobody has seen yet.
         asked = self.row.attention if self.row.state in _WAITING else None
-        return seen.verdict.dialog if is_same(asked, seen.verdict.attention) else None
+        return seen.verdict.dialog if is_one(asked, seen.verdict.attention) else None
 
     def asks(self, question: Attention | None) -> bool:
         """Whether that is what is shown to be asked."""
-        shown = self.row.attention
-        return question == shown or is_same(question, shown)
+        return is_shown(question, self.row.attention)
 
 
 _WAITING = frozenset({State.WAITING_APPROVAL, State.WAITING_INPUT})

@@ -10,13 +10,13 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from agtmux.domain.events import Attention, Verdict
+from agtmux.domain.events import Attention, Incomplete, Verdict
 from agtmux.domain.redact import Redacted
 from agtmux.domain.states import PRECEDENCE, Confidence, Health, Reason, Source, State
 from agtmux.domain.timestamps import Timestamp
 from agtmux.engine.order import OrderKey
-from agtmux.engine.questions import is_same
-from agtmux.engine.transitions import EVENT_DRIVEN, WORK_ELSEWHERE, Policy, contradicts
+from agtmux.engine.questions import Relation, both, relation
+from agtmux.engine.transitions import EVENT_DRIVEN, WORK_ELSEWHERE, Policy, can_carry, contradicts, doubts
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,28 +73,40 @@ class Resolution:
 def resolve(
     signals: Collection[Signal], *, has_agent: bool, health: Health, now: Timestamp, policy: Policy
 ) -> Resolution:
+    """Which signal decides depends on the signals alone. Time can only make that one stale: then the state is unknown,
+    unless another signal that is still fresh says the same. So nothing that was superseded or overruled comes back."""
     if not has_agent:
         return Resolution(State.UNKNOWN, Reason.NO_AGENT, Confidence.HIGH)
     if health is Health.DOWN:
         return _undecided(Reason.TARGET_UNREACHABLE, signals, Role.UNREACHABLE)
     readable = [signal for signal in signals if not signal.verdict.is_unsupported]
-    fresh = [signal for signal in readable if not is_stale(signal, now, policy)]
-    if not fresh:
-        if readable:
-            return _undecided(Reason.STALE_SIGNAL, signals, Role.STALE)
+    if not readable:
         reason = Reason.UNSUPPORTED_SIGNAL if signals else Reason.NO_SIGNAL
         return _undecided(reason, signals, Role.UNREADABLE)
-    roles = {signal.source: Role.STALE for signal in readable}
-    roles |= {signal.source: Role.UNREADABLE for signal in signals if signal.source not in roles}
-    told = _latest_told(fresh, roles, now, policy)
-    seen = next((signal for signal in fresh if signal.source not in EVENT_DRIVEN), None)
+    roles = {signal.source: Role.UNREADABLE for signal in signals}
+    roles |= {signal.source: Role.OVERTAKEN for signal in readable}
+    report = latest_report(readable, policy)
+    observation = next((signal for signal in readable if signal.source not in EVENT_DRIVEN), None)
+    told = report if report is not None and not _has_expired_before(report, observation, policy) else None
+    seen = observation if observation is not None and not _has_expired_before(observation, told, policy) else None
     decider, confidence = _arbitrate(told, seen, roles, policy)
+    fresh = [signal for signal in readable if not is_stale(signal, now, policy)]
+    roles |= {signal.source: Role.STALE for signal in readable if signal not in fresh}
+    carrier = decider
+    if decider not in fresh:
+        other = seen if decider is told else told
+        if other is None or other not in fresh or not can_carry(decider.verdict.state, other.verdict.state):
+            roles[decider.source] = Role.STALE
+            return _undecided(Reason.STALE_SIGNAL, signals, roles)
+        carrier, confidence = other, other.verdict.confidence
+        roles[carrier.source] = Role.DECIDES
     resolution = Resolution(
-        state=decider.verdict.state,
-        reason_code=decider.verdict.reason_code,
+        state=carrier.verdict.state,
+        reason_code=carrier.verdict.reason_code,
         confidence=confidence,
-        source=decider.source,
-        attention=_attention(decider, seen, fresh, policy),
+        source=carrier.source,
+        attention=_attention(carrier, seen if seen in fresh else None, fresh, policy),
+        # By this a finished turn is demoted, so it is that of the signal that decided first.
         decided_at=decider.seen_at,
         evidence=_chain(signals, roles),
     )
@@ -105,32 +117,30 @@ def is_stale(signal: Signal, now: Timestamp, policy: Policy) -> bool:
     return now - signal.seen_at > policy.ttl(signal.source, signal.verdict.state)
 
 
+def latest_report(signals: Iterable[Signal], policy: Policy) -> Signal | None:
+    """The newest report, stale or not: a report that it superseded never counts again. Of several within one moment
+    it is the most urgent, and stays so until there is another report."""
+    reports = [signal for signal in signals if signal.source in EVENT_DRIVEN and not signal.verdict.is_unsupported]
+    if not reports:
+        return None
+    newest = max(signal.seen_at for signal in reports)
+    same_moment = [signal for signal in reports if newest - signal.seen_at <= policy.same_moment]
+    return min(same_moment, key=lambda signal: (PRECEDENCE[signal.verdict.state], -signal.seen_at, signal.source))
+
+
 def next_change(signals: Iterable[Signal], now: Timestamp, policy: Policy) -> Timestamp | None:
     """When time alone will next change what `resolve` says, so that nobody has to poll for it."""
     moments = []
-    told = []
     for signal in signals:
         moments.append(signal.seen_at + policy.ttl(signal.source, signal.verdict.state) + 1)
-        if signal.source in EVENT_DRIVEN:
-            told.append(signal.seen_at)
         if signal.verdict.state is State.COMPLETED:
             moments.append(signal.seen_at + policy.completed_to_idle)
-    if len(told) > 1:
-        moments.append(max(told) + policy.same_moment + 1)
     return min((Timestamp(moment) for moment in moments if moment > now), default=None)
 
 
-def _latest_told(fresh: list[Signal], roles: dict[Source, Role], now: Timestamp, policy: Policy) -> Signal | None:
-    """The latest report. While its moment lasts, the most urgent of those that came within it."""
-    told = [signal for signal in fresh if signal.source in EVENT_DRIVEN]
-    if not told:
-        return None
-    newest = max(signal.seen_at for signal in told)
-    for signal in told:
-        roles[signal.source] = Role.OVERTAKEN
-    window = policy.same_moment if now - newest <= policy.same_moment else 0
-    same_moment = [signal for signal in told if newest - signal.seen_at <= window]
-    return min(same_moment, key=lambda signal: (PRECEDENCE[signal.verdict.state], -signal.seen_at, signal.source))
+def _has_expired_before(signal: Signal, other: Signal | None, policy: Policy) -> bool:
+    """Whether it was stale when the other came: then the other stands alone."""
+    return other is not None and is_stale(signal, other.seen_at, policy)
 
 
 def _arbitrate(
@@ -146,19 +156,24 @@ def _arbitrate(
     roles[told.source] = Role.DECIDES
     if seen.verdict.state is told.verdict.state:
         roles[seen.source] = Role.AGREES
-        return told, min(told.verdict.confidence, seen.verdict.confidence, key=list(Confidence).index)
+        surer = min(told.verdict.confidence, seen.verdict.confidence, key=list(Confidence).index)
+        # Behind a menu neither can be sure.
+        is_too_sure = seen.verdict.is_covered and surer is Confidence.HIGH
+        return told, Confidence.MEDIUM if is_too_sure else surer
+    held_since = seen.verdict.held_since if seen.verdict.held_since is not None else seen.seen_at
+    is_held = held_since > told.seen_at and seen.verdict.repeats >= policy.sightings_to_overrule
     if not contradicts(told.verdict, seen.verdict):
-        roles[seen.source] = Role.AGREES
-        return told, told.verdict.confidence
+        is_doubted = doubts(told.verdict, seen.verdict) and (is_held or seen.verdict.is_covered)
+        roles[seen.source] = Role.CONTRADICTS if is_doubted else Role.AGREES
+        return told, told.verdict.confidence.lowered() if is_doubted else told.verdict.confidence
     if seen.verdict.outlives_reports and told.verdict.state in WORK_ELSEWHERE:
         roles[told.source] = Role.OVERRULED
         roles[seen.source] = Role.DECIDES
         return seen, seen.verdict.confidence
-    held_since = seen.verdict.held_since if seen.verdict.held_since is not None else seen.seen_at
-    if seen.seen_at <= told.seen_at:
+    if seen.seen_at <= told.seen_at and not seen.verdict.is_covered:
         roles[seen.source] = Role.OVERTAKEN
         return told, told.verdict.confidence
-    if held_since > told.seen_at and seen.verdict.repeats >= policy.sightings_to_overrule:
+    if is_held:
         roles[told.source] = Role.OVERRULED
         roles[seen.source] = Role.DECIDES
         return seen, seen.verdict.confidence
@@ -167,15 +182,25 @@ def _arbitrate(
 
 
 def _attention(decider: Signal, seen: Signal | None, fresh: list[Signal], policy: Policy) -> Attention | None:
-    """What is asked. Several parts of an agent may ask at once, and one may ask without a report: then it is what can
-    be seen, as that is what an answer goes to."""
-    told = decider.verdict.attention or _shared_attention(decider, fresh, policy)
+    """What is asked: as it was reported, where a report says so. What the screen shows is added wherever it may be more
+    than that, as a key would go there."""
+    reported = decider.verdict.attention or _shared_attention(decider, fresh, policy)
     if seen is None or seen.verdict.dialog is None or seen.verdict.state is not decider.verdict.state:
-        return told
-    has_settled = seen.seen_at - decider.seen_at >= policy.settles_after(decider.verdict.state)
-    if not has_settled or is_same(told, seen.verdict.attention):
-        return told
-    return seen.verdict.attention
+        return reported
+    shown = seen.verdict.attention
+    if reported is None or shown is None or decider is seen:
+        return reported
+    match relation(reported, shown):
+        case Relation.SAME | Relation.PART:
+            return reported
+        case Relation.SAME_SUBJECT:
+            return both(reported, shown, reported.incomplete or shown.incomplete)
+    # Until its dialog has had the time to be drawn, the one that can be seen may be another.
+    if seen.seen_at - decider.seen_at < policy.settles_after(decider.verdict.state):
+        return reported
+    if reported.incomplete is Incomplete.NOT_REPORTED or decider.verdict.state is not State.WAITING_APPROVAL:
+        return shown
+    return both(reported, shown, Incomplete.SCREEN_DIFFERS)
 
 
 def _shared_attention(decider: Signal, fresh: list[Signal], policy: Policy) -> Attention | None:
@@ -201,8 +226,8 @@ def _demoted(resolution: Resolution, now: Timestamp, policy: Policy) -> Resoluti
     )
 
 
-def _undecided(reason: Reason, signals: Collection[Signal], role: Role) -> Resolution:
-    roles = {signal.source: role for signal in signals}
+def _undecided(reason: Reason, signals: Collection[Signal], role: Role | dict[Source, Role]) -> Resolution:
+    roles = role if isinstance(role, dict) else {signal.source: role for signal in signals}
     return Resolution(State.UNKNOWN, reason, Confidence.LOW, evidence=_chain(signals, roles))
 
 

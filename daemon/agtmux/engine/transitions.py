@@ -20,8 +20,8 @@ ERROR, APPROVAL, INPUT, RUNNING, COMPLETED, IDLE, UNKNOWN = State
 EVENT_DRIVEN: Final = frozenset({Source.HOOK, Source.NOTIFY, Source.WRAPPER})
 
 # What was told → the sightings that cannot be true beside it, so that a fresh and repeated one overrules it.
-# Everything else can coexist: a finished turn sits at an idle prompt, an error leaves a prompt below it, and a
-# sighting of nothing overrules nothing.
+# Everything else can coexist: a finished turn sits at an idle prompt, an error leaves a prompt below it. A screen that
+# says nothing overrules nothing by itself, but makes a report less sure (`doubts`).
 OVERRULED_BY: Final[dict[State, frozenset[State]]] = {
     ERROR: frozenset({APPROVAL, INPUT, RUNNING}),
     APPROVAL: frozenset({ERROR, INPUT, RUNNING, COMPLETED, IDLE}),
@@ -44,10 +44,30 @@ def can_overrule(told: State, seen: State) -> bool:
         raise LookupError(f"no rule for told={told!r} and seen={seen!r}") from None
 
 
+def can_carry(decided: State, other: State) -> bool:
+    """Whether another signal may stand in for the one that decided, once that is stale: it must say the same, or what
+    becomes of a finished turn anyway."""
+    return other is decided or (decided is COMPLETED and other is IDLE)
+
+
+# Reports that a screen which says nothing overrules all the same: work that something covers may be blocked by it, and
+# a wait whose dialog was seen to go is over.
+COVERED_OVERRULES: Final = frozenset({RUNNING})
+DIALOG_GONE_OVERRULES: Final = frozenset({APPROVAL, INPUT})
+
+
 def contradicts(told: Verdict, seen: Verdict) -> bool:
     """Whether both cannot be true. Some agents report a turn that was stopped as one that ended."""
+    if seen.state is UNKNOWN:
+        is_blocked = seen.is_covered and told.state in COVERED_OVERRULES
+        return is_blocked or (seen.dialog_gone and told.state in DIALOG_GONE_OVERRULES)
     was_stopped = seen.state is IDLE and seen.reason_code == Reason.INTERRUPTED
     return can_overrule(told.state, seen.state) or (told.state is COMPLETED and was_stopped)
+
+
+def doubts(told: Verdict, seen: Verdict) -> bool:
+    """Whether the report may be true, and cannot be seen to be."""
+    return (seen.state is UNKNOWN or seen.is_covered) and told.state is not UNKNOWN
 
 
 _HALF_HOUR: Final = 30 * MICROSECONDS["m"]
@@ -76,11 +96,16 @@ class Policy:
     # A report comes before its screen is painted; what is seen in between says nothing against it.
     settling_wait: int = 1_500_000
     settling: int = 1 * SECOND
+    # What is reported of work that something covers may be of another part of the agent: so long it is believed.
+    covered: int = 30 * SECOND
     bind_window: int = 5 * SECOND
     pending_bind_ttl: int = 10 * SECOND
 
     def settles_after(self, told: State) -> int:
         """How long after such a report its screen may still show what was before."""
+        if told is UNKNOWN:
+            # That an agent has gone, as some report when a session ends and the next begins: nothing is drawn for it.
+            return 0
         return self.settling_wait if told in (APPROVAL, INPUT) else self.settling
 
     def ttl(self, source: Source, state: State) -> int:

@@ -18,20 +18,22 @@ from agtmux.agents.screen.classify import Seen
 from agtmux.agents.witness import Reading
 from agtmux.clock import Clock
 from agtmux.domain.durations import SECOND
-from agtmux.domain.events import Attention, Event, Verdict, derive_dedupe_key
+from agtmux.domain.events import Attention, Event, Verdict, derive_dedupe_key, request
 from agtmux.domain.redact import Redacted, redact_text
 from agtmux.domain.runtimes import PaneId, RuntimeId, TargetId
 from agtmux.domain.states import Confidence, Reason, Source, State
 from agtmux.domain.timestamps import Timestamp
 from agtmux.engine.apply import Record
-from agtmux.engine.resolve import Signal, is_stale
-from agtmux.engine.transitions import EVENT_DRIVEN, Policy, contradicts
+from agtmux.engine.resolve import Signal, is_stale, latest_report
+from agtmux.engine.transitions import Policy, contradicts, doubts
 from agtmux.observe.files import Told
 from agtmux.observe.intake import new_event_id
 from agtmux.observe.world import World
 
 _LONGEST_NOTE: Final = 500
 _WAITING: Final = frozenset({State.WAITING_APPROVAL, State.WAITING_INPUT})
+# What a screen without a dialog says if it says anything.
+_READ: Final = frozenset({State.RUNNING, State.IDLE, State.COMPLETED, State.ERROR})
 _WITHIN_TURN: Final = _WAITING | {State.RUNNING}
 # Longer than any agent takes to repaint its screen.
 SECOND_LOOK: Final = 0.12
@@ -42,6 +44,7 @@ _DIALOG_SETTLES: Final = 700_000
 # What an agent does this soon, before its prompt was seen, is starting and no turn.
 _STARTS_WITHIN: Final = 10 * SECOND
 _TURN_ENDED: Final = "turn_ended"
+_OVERLAY: Final = "overlay"
 _BEFORE_ANY_TURN: Final = frozenset({"trust", "login", "startup"})
 
 
@@ -69,6 +72,12 @@ class _Sight:
     was_stopped: bool = False
     # When a wait was last reported to have begun.
     asked_at: Timestamp | None = None
+    # Since when something is drawn over the screen, and what can be said of the agent behind it.
+    covered_since: Timestamp | None = None
+    behind: Seen | None = None
+    # When a dialog was last on the screen, and whether that was the reported one and has gone.
+    dialog_seen_at: Timestamp | None = None
+    dialog_gone: bool = False
     reported: object = None
     reported_at: Timestamp | None = None
     reported_repeats: int = 0
@@ -110,10 +119,14 @@ class Sightings:
             status = None if told is None else told.status
             is_alive = True if pane_id in proven else None
             glance = Glance(text, titles.get(pane_id, ""), status=status, is_alive=is_alive)
+            if told is not None and self._lags(self._sights.get(pane_id), record, glance, told):
+                glance = replace(glance, status=None)
             sight = self._sight(self._sights.get(pane_id), record, glance, taken_at)
             sights[pane_id] = sight
-            self._count(sight, record, told, taken_at)
-            if not sight.shown.seen.is_overlay and self._is_worth_telling(sight, taken_at):
+            report = _last_told(record, self._clock.now(), self._policy)
+            self._cover(sight, record, report, taken_at)
+            self._count(sight, report, told, taken_at)
+            if self._is_worth_telling(sight, taken_at):
                 events.append(self._event(sight, record, taken_at))
         self._sights = sights
         return tuple(events)
@@ -122,12 +135,24 @@ class Sightings:
         sight = self._sights.get(pane_id)
         return sight is not None and _is_dialog(sight.shown)
 
+    def _lags(self, sight: _Sight | None, record: Record, glance: Glance, file: Told) -> bool:
+        """Whether a file tells of a wait whose dialog was on the screen since it was written, and is there no more: it
+        is written anew up to two seconds later. A screen that cannot be read says nothing against it."""
+        if sight is None or sight.runtime_id != record.runtime.runtime_id or file.status.state not in _WAITING:
+            return False
+        if sight.dialog_seen_at is None or sight.dialog_seen_at < file.heard_at:
+            return False
+        return self._registry.poll(record.runtime.agent_type, replace(glance, status=None)).seen.state in _READ
+
     def _sight(self, sight: _Sight | None, record: Record, glance: Glance, taken_at: Timestamp) -> _Sight:
         if sight is None or sight.runtime_id != record.runtime.runtime_id:
             reading = self._registry.poll(record.runtime.agent_type, glance)
             sight = _Sight(record.runtime.runtime_id, glance, reading, taken_at, reading, taken_at, taken_at)
             sight.ended_at = _ended_before(record, reading, taken_at)
             sight.has_begun = Source.POLLER in record.signals or _has_begun(reading.seen)
+            before = record.signals.get(Source.POLLER)
+            if before is not None and before.verdict.dialog is not None:
+                sight.dialog_seen_at = before.seen_at
             return sight
         if taken_at - record.runtime.started_at > _STARTS_WITHIN:
             sight.has_begun = True
@@ -158,14 +183,48 @@ class Sightings:
         sight.shown = latest
         sight.has_begun = sight.has_begun or _has_begun(latest.seen)
 
-    def _count(self, sight: _Sight, record: Record, file: Told | None, taken_at: Timestamp) -> None:
+    def _cover(self, sight: _Sight, record: Record, told: Signal | None, taken_at: Timestamp) -> None:
+        """What can be said of an agent whose screen something covers. Its title is not covered. A wait stays one, and
+        an agent at rest is at rest, until something else is seen; but work may be blocked by what is in front."""
+        if _is_dialog(sight.latest):
+            sight.dialog_seen_at = taken_at
+        is_gone = not _is_dialog(sight.shown) and not sight.latest.is_covered
+        sight.dialog_gone = is_gone and self._was_drawn(sight, told)
+        if not sight.latest.is_covered:
+            sight.covered_since, sight.behind = None, None
+            return
+        is_new = sight.covered_since is None
+        if sight.covered_since is None:
+            sight.covered_since = taken_at
+        sight.behind = None
+        if sight.latest.is_by_file:
+            return
+        titled = self._registry.poll(record.runtime.agent_type, Glance("", sight.glance.title, is_alive=True)).seen
+        if titled.state in _WITHIN_TURN:
+            sight.behind = replace(titled, confidence=Confidence.MEDIUM)
+            return
+        is_known = _is_wait(sight.shown) or (told is None and sight.shown.seen.state is not State.RUNNING)
+        if is_known and not sight.shown.seen.is_overlay:
+            return
+        if is_new and told is None and not sight.shown.seen.is_overlay:
+            # A screen is painted in pieces.
+            self._again(SECOND_LOOK)
+            return
+        sight.behind = Seen(State.UNKNOWN, _OVERLAY, Confidence.LOW, sight.latest.seen.evidence)
+
+    def _was_drawn(self, sight: _Sight, told: Signal | None) -> bool:
+        """Whether the dialog of a reported wait was on the screen; it may be drawn before its report comes."""
+        if told is None or told.verdict.state not in _WAITING or sight.dialog_seen_at is None:
+            return False
+        return sight.dialog_seen_at > told.seen_at - self._policy.settling_wait
+
+    def _count(self, sight: _Sight, told: Signal | None, file: Told | None, taken_at: Timestamp) -> None:
         """How often something was seen that contradicts the last report, since that report."""
-        told = _last_told(record, self._clock.now(), self._policy)
         sight.asked_at = told.seen_at if told is not None and told.verdict.state in _WAITING else None
         if told is not None:
             # Whoever reports tells of the end of a turn, too.
             sight.ended_at = None
-        if told is None or not self._contradicts(sight, told) or _is_file_against_wait(sight.shown, told):
+        if told is None or not self._is_against(sight, told) or _is_file_against_wait(sight.shown, told):
             sight.held_since, sight.repeats, sight.reported_repeats = taken_at, 0, 0
             sight.was_stopped, sight.denied_at, sight.outlives_reports = False, None, False
             return
@@ -189,12 +248,16 @@ class Sightings:
         # A dialog that is still there has outlived that report, and the next like it will not end it either.
         sight.outlives_reports |= is_standing
         # And a turn that ends without a word was stopped.
-        sight.was_stopped = is_enough and told.verdict.state in _WITHIN_TURN and _is_at_rest(sight.shown.seen)
+        is_at_rest = sight.behind is None and _is_at_rest(sight.shown.seen)
+        sight.was_stopped = is_enough and told.verdict.state in _WITHIN_TURN and is_at_rest
         if not is_enough:
             self._again(max((settled_at - self._clock.now()) / SECOND, SECOND_LOOK))
 
     def _settled_at(self, sight: _Sight, told: Signal) -> int:
         """From when on the screen has had the time to show what was reported."""
+        if sight.covered_since is not None and sight.covered_since < told.seen_at:
+            # It goes on to report behind what covers it.
+            return told.seen_at + self._policy.covered
         if _is_written(sight.shown) and sight.shown_since > told.seen_at:
             return told.seen_at
         if _is_dialog(sight.shown) and sight.denied_at is not None:
@@ -221,25 +284,34 @@ class Sightings:
             return True
         return self._clock.now() - sight.reported_at > self._policy.seen_ttl // 2
 
-    def _contradicts(self, sight: _Sight, told: Signal) -> bool:
-        return contradicts(told.verdict, self._verdict(sight))
+    def _is_against(self, sight: _Sight, told: Signal) -> bool:
+        """Whether what is seen makes the report less sure, if not wrong."""
+        verdict = self._verdict(sight)
+        return contradicts(told.verdict, verdict) or (verdict.state is State.UNKNOWN and doubts(told.verdict, verdict))
 
     def _state(self, sight: _Sight) -> State:
         """What the screen shows, and that a turn ended if that was seen lately."""
+        if sight.behind is not None:
+            return sight.behind.state
         has_ended = sight.ended_at is not None and self._clock.now() - sight.ended_at < self._policy.completed_to_idle
         return State.COMPLETED if has_ended else sight.shown.seen.state
 
     def _verdict(self, sight: _Sight) -> Verdict:
         """What is seen, in short."""
-        seen, state = sight.shown.seen, self._state(sight)
+        seen, state = sight.behind or sight.shown.seen, self._state(sight)
+        is_covered = sight.covered_since is not None
         if state is State.UNKNOWN:
-            return Verdict(State.UNKNOWN, Reason.UNREAD_SCREEN, Confidence.LOW)
+            reason = _OVERLAY if is_covered else Reason.UNREAD_SCREEN
+            gone = sight.dialog_gone
+            return Verdict(State.UNKNOWN, reason, Confidence.LOW, is_covered=is_covered, dialog_gone=gone)
         if state is State.COMPLETED:
-            return Verdict(state, _TURN_ENDED)
-        return Verdict(state, Reason.INTERRUPTED if sight.was_stopped else seen.reason_code)
+            return Verdict(state, _TURN_ENDED, is_covered=is_covered)
+        reason_code = Reason.INTERRUPTED if sight.was_stopped else seen.reason_code
+        return Verdict(state, reason_code, is_covered=is_covered)
 
     def _meaning(self, sight: _Sight) -> object:
-        return self._state(sight), sight.was_stopped, sight.shown.meaning
+        shown = sight.shown.meaning if sight.behind is None else sight.behind.reason_code
+        return self._state(sight), sight.was_stopped, shown, sight.covered_since is not None, sight.dialog_gone
 
     def _event(self, sight: _Sight, record: Record, taken_at: Timestamp) -> Event:
         now = self._clock.now()
@@ -260,12 +332,13 @@ class Sightings:
     def _full_verdict(self, sight: _Sight, record: Record) -> Verdict:
         is_verified = self._registry.has_verified(record.runtime.agent_type, record.runtime.agent_version)
         verdict = self._verdict(sight)
-        seen = sight.shown.seen
+        seen = sight.behind or sight.shown.seen
         if verdict.state is State.UNKNOWN:
-            return replace(verdict, note=_note(seen))
+            return replace(verdict, note=_note(seen), held_since=sight.held_since, repeats=sight.repeats)
+        is_sure = is_verified and not verdict.is_covered
         return replace(
             verdict,
-            confidence=seen.confidence if is_verified else seen.confidence.lowered(),
+            confidence=seen.confidence if is_sure else seen.confidence.lowered(),
             attention=_attention(seen),
             note=_note(seen),
             held_since=sight.held_since,
@@ -337,19 +410,23 @@ def _ended_before(record: Record, reading: Reading, taken_at: Timestamp) -> Time
 
 
 def _last_told(record: Record, now: Timestamp, policy: Policy) -> Signal | None:
-    fresh = (signal for signal in record.signals.values() if not is_stale(signal, now, policy))
-    told = (signal for signal in fresh if signal.source in EVENT_DRIVEN)
-    return max(told, key=lambda signal: signal.seen_at, default=None)
+    """The report that the engine would weigh against what is seen now."""
+    report = latest_report(record.signals.values(), policy)
+    return None if report is None or is_stale(report, now, policy) else report
 
 
 def _attention(seen: Seen) -> Attention | None:
     if seen.asked is None:
         return None
-    return Attention(
-        kind=seen.asked.kind,
-        summary=redact_text(seen.asked.summary[:200]),
-        detail=redact_text(seen.asked.detail) if seen.asked.detail else None,
-        options=tuple(redact_text(option[:200]) for option in seen.asked.options[:20]),
+    asked = seen.asked
+    return request(
+        kind=asked.kind,
+        summary=asked.summary,
+        detail=asked.detail or None,
+        options=tuple(redact_text(option[:200]) for option in asked.options[:20]),
+        incomplete=asked.incomplete,
+        subject=asked.subject,
+        is_brief=asked.is_brief,
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections import namedtuple
 
 from agtmux.probe import panes, tmux
@@ -49,6 +50,19 @@ def place(
         "window_id": shown.window_id,
         "client": "" if client is None else client.name,
     }
+
+
+def attached(tmux_socket: str, limit: float) -> dict[str, object]:
+    """The attached terminals: the process of each, the pane it shows, and when a key was last pressed there."""
+    said = tmux.ask(
+        tmux.find_tmux(),
+        tmux_socket,
+        ["list-clients", "-F", "#{client_pid} #{pane_id} #{client_activity}"],
+        time.monotonic() + limit,
+    )
+    rows = [line.split(" ") for line in (said or "").splitlines()]
+    found = [row for row in rows if len(row) == 3 and row[0].isdigit() and row[2].isdigit()]
+    return {"clients": [{"pid": int(pid), "pane_id": pane, "activity": int(at)} for pid, pane, at in found[:1_000]]}
 
 
 def attach_words(who: Inhabited, session_id: str, window_id: str) -> list[str]:

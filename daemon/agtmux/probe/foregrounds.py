@@ -1,7 +1,7 @@
 """Remembers what runs in front in each pane, and asks the system again only when that may have changed.
 
-A change of the pane's command or foreground group tells at once. What starts below an unchanged command, as an agent
-does below npx, is found by looking again soon, then ever more seldom.
+A change of the pane's command, its foreground group or what its shell has started tells at once. What starts below
+something else, as an agent does below npx, is found by looking again soon, then ever more seldom.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Foregrounds:
         now = time.monotonic()
         panes: dict[int, _Pane] = {}
         for pid, command in commands.items():
-            sign = (command, processes.foreground_group(pid))
+            sign = (command, processes.foreground_group(pid), processes.started_by_shell(pid))
             pane = self._panes.get(pid)
             panes[pid] = pane if pane is not None and pane.sign == sign else _Pane(sign)
         due = {pid: pane for pid, pane in panes.items() if now >= pane.due}
@@ -48,7 +48,8 @@ class Foregrounds:
                     pane.facts = [processes.describe(process, with_files=False) for process in found[pid]]
                 # Whole multiples, so that panes fall due together and share the table of processes.
                 pane.due = (now // pane.pause + 1) * pane.pause
-                pane.pause = min(pane.pause * 2, _LONGEST_PAUSE)
+                if described is not None:
+                    pane.pause = min(pane.pause * 2, _LONGEST_PAUSE)
         self._panes = panes
         return {pid: pane.facts for pid, pane in panes.items()}
 

@@ -32,7 +32,7 @@ class Looker:
         self._foregrounds = Foregrounds(Aside())
         self._branches = Branches()
         self._branch_aside = Aside()
-        self._known_branches: dict[str, str] = {}
+        self._known_branches: dict[str, tuple[str, str]] = {}
         self._rows: dict[str, dict[str, object]] = {}
         # By pane: the second of its last capture, and what was there.
         self._captured: dict[str, tuple[int, str]] = {}
@@ -117,13 +117,14 @@ class Looker:
         }
         foregrounds = self._foregrounds.look(commands)
         folders = {row["pane_current_path"] for row in listed if row["pane_current_path"]}
-        branches = self._branch_aside.ask(lambda: self._branches.look(folders))
+        branches = self._branch_aside.ask(lambda: self._branches.look_at(folders))
         if branches is None:
             branches = self._known_branches
         self._known_branches = branches
         rows: dict[str, dict[str, object]] = {}
         for row in listed:
             pid = int(row["pane_pid"]) if row["pane_pid"].isdigit() else None
+            branch, worktree = branches.get(row["pane_current_path"], ("", ""))
             # A pane linked into several sessions is listed once for each: the first is as good as any.
             rows.setdefault(
                 row["pane_id"],
@@ -135,7 +136,8 @@ class Looker:
                     "window_name": row["window_name"][:_LONGEST],
                     "title": row["pane_title"][:_LONGEST],
                     "cwd": row["pane_current_path"][:_LONGEST],
-                    "branch": branches.get(row["pane_current_path"], ""),
+                    "branch": branch,
+                    "worktree": worktree[:_LONGEST],
                     "command": row["pane_current_command"][:_LONGEST],
                     "mark": row["@agtmux_agent"][:_LONGEST],
                     "foreground": foregrounds.get(pid, []) if pid is not None else [],

@@ -8,6 +8,7 @@ each foreground process are told as they are: who it is, is decided elsewhere.
 from __future__ import annotations
 
 import calendar
+import glob
 import json
 import os
 import re
@@ -17,6 +18,7 @@ import subprocess
 import sys
 import time
 from collections import namedtuple
+from typing import Iterable
 
 PROC = "/proc"
 _TIME_LIMIT = 5.0
@@ -26,6 +28,7 @@ _MOST_PROCESSES = 16
 _MOST_BELOW = 1_000
 # An interpreter is nobody by itself: its script is.
 _INTERPRETER = re.compile(r"(?:node|nodejs|bun|deno|python|pypy|ruby|perl|bash|dash|zsh|sh)[0-9.]*")
+_SHELL = re.compile(rb"-?(?:ba|z|da|k|mk|a|fi)?sh\n?$")
 _NO_TERMINAL = (0, -1, 0xFFFFFFFF)
 # Seconds in which what runs a hook was started with it.
 _WITH_IT = 2.0
@@ -43,6 +46,21 @@ def foreground_group(pane_pid: int) -> int | None:
     """The process group that the pane's terminal listens to; None where only the whole table tells."""
     process = read_one(pane_pid)
     return process.tpgid if process is not None else None
+
+
+def started_by_shell(pid: int, depth: int = 3) -> tuple[int, ...]:
+    """What a shell has started, also through shells: its scripts start one program after the other in one group, which
+    neither the pane's command nor its foreground group tells. Empty for anything but a shell, and where the system does
+    not say."""
+    try:
+        with open("%s/%d/comm" % (PROC, pid), "rb") as file:
+            if not depth or _SHELL.match(file.read()) is None:
+                return ()
+        with open("%s/%d/task/%d/children" % (PROC, pid, pid), "rb") as file:
+            children = [int(word) for word in file.read().split()[:_MOST_PROCESSES]]
+    except (OSError, ValueError):
+        return ()
+    return tuple(children) + tuple(below for child in children for below in started_by_shell(child, depth - 1))
 
 
 class Family:
@@ -157,19 +175,85 @@ def describe(process: Process, with_files: bool = True) -> dict[str, object]:
 def program_version(command: str, search_path: str = "") -> str | None:
     """The version of an installed program, from its package or its name; empty if neither tells, None if there is none.
 
-    `search_path` is somebody's PATH, which goes before the own one.
+    `search_path` is somebody's PATH, which goes before the own one. After both come the places where installers put
+    programs that a daemon's PATH does not have. Of several installations between which nothing decides, the oldest
+    counts: what it knows, the others know too.
     """
     home = os.path.expanduser("~")
-    elsewhere = ":".join([home + "/.local/bin", "/opt/homebrew/bin", "/usr/local/bin"])
     # What is relative was so to another folder than ours.
     theirs = ":".join(folder for folder in search_path.split(":") if os.path.isabs(folder))
-    found = (shutil.which(command, path=path) for path in (theirs or None, None, elsewhere))
-    path = next(filter(None, found), None)
-    if path is None:
-        return None
-    real = os.path.realpath(path)
+    for folders in (theirs or None, None, *_usual_places(command, home)):
+        path = shutil.which(command, path=folders)
+        if path is not None:
+            return _version_of(path, command) or _oldest(_behind_shims(path, command, home))
+    installed = [path for path in _by_node_version(command, home) if os.access(path, os.X_OK)]
+    return _oldest(_version_of(path, command) for path in installed) if installed else None
+
+
+def _usual_places(command: str, home: str) -> list[str]:
+    """Folders, in the order in which they are looked at."""
+    return [
+        home + "/.local/bin",
+        # Where an agent installs itself, in its own folder.
+        "%s/.%s/local/node_modules/.bin" % (home, command),
+        "%s/.%s/local" % (home, command),
+        "%s/.%s/bin" % (home, command),
+        *_npm_prefix(home),
+        home + "/.npm-global/bin",
+        home + "/.volta/bin",
+        home + "/.bun/bin",
+        home + "/bin",
+        "/opt/homebrew/bin",
+        "/home/linuxbrew/.linuxbrew/bin",
+        "/usr/local/bin",
+        home + "/.local/share/mise/shims",
+        home + "/.asdf/shims",
+    ]
+
+
+def _npm_prefix(home: str) -> list[str]:
+    """Where npm is told to install programs for this user."""
+    try:
+        with open(home + "/.npmrc", "rb") as file:
+            lines = file.read(1 << 16).decode("utf-8", "replace").splitlines()
+    except OSError:
+        return []
+    settings = [line.partition("=") for line in lines]
+    found = [value.strip().strip("\"'") for name, _, value in settings if name.strip() == "prefix"]
+    places = [place.replace("${HOME}", home).replace("~", home, 1) for place in found]
+    return [place + "/bin" for place in places if os.path.isabs(place)]
+
+
+def _by_node_version(command: str, home: str) -> list[str]:
+    """nvm and fnm have a folder of programs for each version of node, and no PATH without a shell."""
+    folders = (home + "/.nvm/versions/node/*/bin/", home + "/.local/share/fnm/node-versions/*/installation/bin/")
+    return sorted(path for folder in folders for path in glob.glob(glob.escape(home) + folder[len(home) :] + command))
+
+
+def _behind_shims(path: str, command: str, home: str) -> list[str]:
+    """The versions of what a shim of mise or asdf may run; it says nothing of that itself."""
+    if os.path.basename(os.path.dirname(path)) != "shims":
+        return []
+    roots = (home + "/.local/share/mise/installs", home + "/.asdf/installs")
+    found = [each for root in roots for each in glob.glob("%s/*/*/bin/%s" % (glob.escape(root), command))]
+    return [_version_of(each, command) for each in found]
+
+
+def _version_of(path: str, command: str) -> str:
+    """Empty if neither its name nor its package tells."""
+    # A script beside a package that it only starts.
+    behind = os.path.join(os.path.dirname(path), "node_modules", ".bin", command)
+    real = os.path.realpath(behind if os.access(behind, os.X_OK) else path)
     base = os.path.basename(real)
     return base if _VERSION.fullmatch(base) else _package(real)[1]
+
+
+def _oldest(versions: Iterable[str]) -> str:
+    """Empty if there is none, or one of them cannot be told."""
+    found = list(versions)
+    if not found or not all(found):
+        return ""
+    return min(found, key=lambda version: [int(part) for part in re.findall("[0-9]+", version)])
 
 
 def _script(words: list[str], pid: int) -> str:

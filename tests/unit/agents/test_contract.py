@@ -18,7 +18,8 @@ REGISTRY = Registry.load()
 def test_every_adapter_answers_every_call(adapter) -> None:
     assert adapter.contract_version == CONTRACT_VERSION
     assert adapter.capabilities.polling_required or adapter.capabilities.event_driven
-    assert adapter.capabilities.supports_waiting_approval
+    # What was made from descriptions supports nothing.
+    assert adapter.capabilities.supports_waiting_approval != adapter.sheet.screen.is_described
     name = adapter.sheet.process.commands[0]
     assert adapter.identify(ForegroundProcess(1, 0.0, (name,), f"/usr/bin/{name}"))
     assert not adapter.identify(ForegroundProcess(1, 0.0, ("sleep",), "/usr/bin/sleep"))

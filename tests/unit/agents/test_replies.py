@@ -29,6 +29,12 @@ def label_of(case: Case, key: str) -> str:
     assert choice is not None
     if key.isdigit():
         return choice.labels[int(key) - 1]
+    if key in ("Up", "Down"):
+        # Enter follows where this leads to, and nowhere before it.
+        rows = choice.options if key == "Down" else choice.options[::-1]
+        marked = next(at for at, option in enumerate(rows) if option.is_selected)
+        yes = REGISTRY.sheet(case.agent).answers
+        return next(option.label for option in rows[marked:] if yes.grants_once(option.label))
     if key == "Enter":
         return next(option.label for option in choice.options if option.is_selected)
     return next(label for label in choice.labels if f"({key})" in label)
@@ -82,9 +88,22 @@ def test_a_label_has_to_be_known_whole(options: tuple[str, ...], expected: tuple
 def test_without_numbers_it_is_the_key_that_the_label_names_or_enter_on_what_is_marked():
     run = "\n".join(["$ touch label.txt in .", "Run this command?", " → Run (once) (y)", "   Skip (esc or n)"])
     assert REGISTRY.footing("cursor", Glance(run)).replies.approve == "y"
-    for marked, expected in ((0, "Enter"), (1, None)):
-        screen = dialog("Yes", "No", marked=marked)
-        assert REGISTRY.footing("claude", Glance(screen)).replies.approve == expected
+    screen = dialog("Yes", "No", marked=0)
+    assert REGISTRY.footing("claude", Glance(screen)).replies.approve == "Enter"
+
+
+def test_without_numbers_the_mark_is_first_moved_to_the_yes_where_arrow_keys_are_known_to():
+    for labels, marked, expected in (
+        (("Yes", "No"), 0, ("Enter", False)),
+        (("Yes", "No"), 1, ("Up", True)),
+        (("No", "Yes"), 0, ("Down", True)),
+        (("No", "Yes, and don't ask again"), 0, (None, False)),
+        (("Yes", "No", "Yes"), 1, (None, False)),
+    ):
+        replies = REGISTRY.footing("claude", Glance(dialog(*labels, marked=marked))).replies
+        assert (replies.approve, replies.is_move) == expected, labels
+    cursor = "\n".join(["$ touch label.txt in .", "Run this command?", "   Proceed", " → Skip (esc or n)"])
+    assert not REGISTRY.footing("cursor", Glance(cursor)).replies.is_move
 
 
 def test_a_prompt_has_no_answer():

@@ -69,7 +69,9 @@ class Followed:
         runtime = SimpleNamespace(runtime_id="r1", agent_type="claude", has_agent=True)
         record = SimpleNamespace(runtime=runtime, row=SimpleNamespace(state=State.RUNNING))
         target = SimpleNamespace(connection_ref="x", kind=kind)
-        world = SimpleNamespace(records={KEY: record}, by_runtime={"r1": KEY}, targets={"vm": target}, panes={})
+        world = SimpleNamespace(
+            records={KEY: record}, by_runtime={"r1": KEY}, targets={"vm": target}, panes={}, sessions={}
+        )
         self.archive = archive
 
         async def none(_: Any) -> None: ...

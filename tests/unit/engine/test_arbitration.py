@@ -89,12 +89,74 @@ def test_a_sighting_one_tick_after_the_report_is_enough_when_repeated(told: Stat
     assert settle(told, seen, at=10 + TICK, held=None).state is seen
 
 
-@pytest.mark.parametrize(("told", "seen"), CONSISTENT)
+@pytest.mark.parametrize(("told", "seen"), [pair for pair in CONSISTENT if pair[1] != "unknown"])
 def test_what_can_be_true_at_once_keeps_what_was_told(told: State, seen: State) -> None:
     for at in (9, 10, 12):
         found = settle(told, seen, at=at, held=at, repeats=9)
         assert (found.state, found.source, found.confidence) == (told, Source.HOOK, Confidence.HIGH)
         assert role_of(found, Source.POLLER) is Role.AGREES
+
+
+# What was told → what comes of it when the screen says nothing, again and again: it cannot be read; something covers
+# it; the dialog that was there is not there any more. "less sure" keeps what was told.
+SAYS_NOTHING = {
+    "error": ("less sure", "less sure", "less sure"),
+    "waiting_approval": ("less sure", "less sure", "unknown"),
+    "waiting_input": ("less sure", "less sure", "unknown"),
+    "running": ("less sure", "unknown", "less sure"),
+    "completed": ("less sure", "less sure", "less sure"),
+    "idle": ("less sure", "less sure", "less sure"),
+    "unknown": ("unknown", "unknown", "unknown"),
+}
+HOW = {"unread": {}, "covered": {"is_covered": True}, "gone": {"dialog_gone": True}}
+
+
+def against(told: State, seen: State, *, at: float = 12, repeats: int = 2, **how: bool) -> Resolution:
+    """Told at 10 s, with high confidence; seen at `at` with high confidence as well."""
+    signals = [a_signal(Source.HOOK, told, at=10), a_signal(Source.POLLER, seen, at=at, repeats=repeats, **how)]
+    return resolve(signals, has_agent=True, health=Health.OK, now=after(20), policy=POLICY)
+
+
+def test_every_state_has_its_row_in_the_table_of_screens_that_say_nothing() -> None:
+    assert set(SAYS_NOTHING) == set(State)
+
+
+@pytest.mark.parametrize("told", State)
+@pytest.mark.parametrize("how", HOW)
+def test_a_screen_that_says_nothing_makes_less_sure_or_unknown(told: State, how: str) -> None:
+    expected = SAYS_NOTHING[told][list(HOW).index(how)]
+    found = against(told, State.UNKNOWN, **HOW[how])
+    if expected == "unknown":
+        assert found.state is State.UNKNOWN
+    else:
+        assert (found.state, found.source, found.confidence) == (told, Source.HOOK, Confidence.MEDIUM)
+        assert role_of(found, Source.POLLER) is Role.CONTRADICTS
+
+
+@pytest.mark.parametrize("told", [state for state in State if state is not State.UNKNOWN])
+@pytest.mark.parametrize("how", HOW)
+def test_one_look_at_a_screen_that_says_nothing_overrules_nothing(told: State, how: str) -> None:
+    found = against(told, State.UNKNOWN, repeats=1, **HOW[how])
+    assert (found.state, found.source) == (told, Source.HOOK)
+    # Nor one from before the report.
+    assert against(told, State.UNKNOWN, at=9, **HOW[how]).state is told
+
+
+@pytest.mark.parametrize("told", [State.WAITING_APPROVAL, State.WAITING_INPUT])
+def test_a_dialog_that_was_seen_to_go_ends_its_wait_whatever_else_is_there(told: State) -> None:
+    for seen in (State.ERROR, State.RUNNING, State.COMPLETED, State.IDLE, State.UNKNOWN):
+        assert against(told, seen, dialog_gone=True).state is seen
+
+
+@pytest.mark.parametrize(("told", "seen"), PAIRS)
+@pytest.mark.parametrize("at", [9, 10, 12])
+@pytest.mark.parametrize("repeats", [1, 2])
+def test_nothing_that_is_reported_is_sure_while_something_covers_it(
+    told: State, seen: State, at: float, repeats: int
+) -> None:
+    """A menu of the user's own, or a dialog that nobody knows yet and that blocks the agent."""
+    found = against(told, seen, at=at, repeats=repeats, is_covered=True)
+    assert found.source is not Source.HOOK or found.confidence is not Confidence.HIGH or told is State.UNKNOWN
 
 
 def test_agreement_is_as_sure_as_the_surer_of_the_two() -> None:

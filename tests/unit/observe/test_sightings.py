@@ -45,6 +45,11 @@ where = "above"
 pattern = "^stopped"
 reason_code = "interrupted"
 [[screen.rule]]
+says = "running"
+where = "title"
+pattern = "^working"
+reason_code = "busy_title"
+[[screen.rule]]
 says = "overlay"
 where = "bottom"
 pattern = "^menu"
@@ -54,8 +59,9 @@ REGISTRY = Registry([SheetAdapter(msgspec.toml.decode(SHEET, type=AgentSheet))])
 
 # A prompt of which the rules are not sure.
 STREAMING = "answer {}\n> "
-BUSY, PROMPT, FAILED, STOPPED = "busy\n> ", "hello\n> ", "failed\n> ", "stopped\n> "
+BUSY, PROMPT, FAILED, STOPPED = "busy\n> ", "hello\n" * 8 + "> ", "failed\n> ", "stopped\n> "
 DIALOG, OTHER_DIALOG, MENU = "Do it?\n> 1. Yes\n  2. No", "Do that?\n> 1. Yes\n  2. No", "menu"
+UNREADABLE = "what no rule knows"
 
 
 class Pane:
@@ -74,9 +80,15 @@ class Pane:
         row = self.world.records[HOST, PANE].row
         return f"{row.state}/{row.reason_code}"
 
-    def look(self, screen: str, *, after: float = 0.5, file: Told | None = None) -> str:
+    @property
+    def sureness(self) -> str:
+        return self.world.records[HOST, PANE].row.confidence.value
+
+    def look(self, screen: str, *, after: float = 0.5, file: Told | None = None, title: str = "") -> str:
         self.time.pass_by(after)
-        events = self.sightings.look({PANE: screen}, {}, {} if file is None else {PANE: file}, (), self.clock.now())
+        events = self.sightings.look(
+            {PANE: screen}, {PANE: title}, {} if file is None else {PANE: file}, (), self.clock.now()
+        )
         for event in events:
             self._take(event)
         self.told += events
@@ -188,11 +200,123 @@ def test_an_answered_dialog_belongs_to_a_turn(pane: Pane) -> None:
     assert pane.look(PROMPT, after=SECOND_LOOK) == "completed/turn_ended"
 
 
-def test_a_menu_changes_nothing(pane: Pane) -> None:
-    pane.look(BUSY)
+def test_a_menu_over_an_agent_at_rest_changes_nothing_but_how_sure_it_is(pane: Pane) -> None:
+    pane.look(PROMPT)
+    # As sure as a screen without colours makes it.
+    assert pane.sureness == "medium"
     for _ in range(5):
-        assert pane.look(MENU) == "running/busy_line"
-    assert len(pane.told) == 1
+        assert pane.look(MENU) == "idle/prompt"
+        assert pane.sureness == "low"
+    assert len(pane.told) == 2
+    pane.look(PROMPT)
+    assert (pane.shown, pane.sureness) == ("idle/prompt", "medium")
+
+
+def test_what_covers_work_may_block_it(pane: Pane) -> None:
+    pane.look(BUSY)
+    assert pane.look(MENU) == "running/busy_line"
+    assert pane.sightings.look_again == SECOND_LOOK
+    assert pane.look(MENU, after=SECOND_LOOK) == "unknown/overlay"
+    for _ in range(5):
+        assert pane.look(MENU) == "unknown/overlay"
+    assert pane.look(BUSY) == "running/busy_line"
+    assert pane.sureness == "medium"
+
+
+def test_what_covers_reported_work_may_block_it(pane: Pane) -> None:
+    """A dialog that no rule knows yet, in front of an agent whose last word was that it works."""
+    pane.look(BUSY)
+    pane.report("running")
+    pane.look(BUSY, after=3)
+    assert (pane.shown, pane.sureness) == ("running/said_running", "high")
+    pane.look(MENU)
+    assert (pane.shown, pane.sureness) == ("running/said_running", "medium")
+    assert pane.look(MENU, after=SECOND_LOOK) == "unknown/overlay"
+    assert pane.look(MENU, after=600) == "unknown/overlay"
+    pane.look(BUSY)
+    assert pane.look(BUSY, after=SECOND_LOOK) in ("running/said_running", "running/busy_line")
+
+
+def test_work_that_goes_on_to_report_behind_a_menu_goes_on_and_is_not_sure(pane: Pane) -> None:
+    pane.report("running")
+    pane.look(BUSY, after=3)
+    pane.look(MENU)
+    for _ in range(10):
+        pane.report("running", after=5)
+        pane.look(MENU, after=5)
+        assert (pane.shown, pane.sureness) == ("running/said_running", "medium")
+    # And when nothing is reported any more, nobody knows.
+    pane.look(MENU, after=31)
+    assert pane.look(MENU, after=SECOND_LOOK) == "unknown/overlay"
+
+
+@pytest.mark.parametrize("screen", [BUSY, PROMPT])
+def test_a_session_file_or_a_title_sees_through_a_menu(pane: Pane, screen: str) -> None:
+    pane.report("running")
+    pane.look(screen, after=3, file=pane.wrote("running"))
+    for _ in range(5):
+        pane.look(MENU, file=pane.wrote("running"))
+        assert (pane.shown.split("/")[0], pane.sureness) == ("running", "medium")
+    for _ in range(5):
+        pane.look(MENU, title="working")
+        assert (pane.shown.split("/")[0], pane.sureness) == ("running", "medium")
+
+
+def test_a_menu_hides_no_wait_and_makes_it_less_sure(pane: Pane) -> None:
+    for begin, sureness in ((lambda: None, "low"), (lambda: pane.report("waiting_approval"), "medium")):
+        begin()
+        pane.look(DIALOG, after=3)
+        for _ in range(5):
+            assert pane.look(MENU).startswith("waiting_approval/")
+            assert pane.sureness == sureness
+
+
+def test_a_prompt_that_a_menu_covers_ends_no_reported_turn(pane: Pane) -> None:
+    """What was on the screen before the report says nothing about what is behind the menu now."""
+    pane.look(PROMPT)
+    pane.report("running")
+    for _ in range(5):
+        pane.look(MENU, after=2)
+        assert pane.shown in ("running/said_running", "unknown/overlay")
+    assert pane.shown == "unknown/overlay"
+
+
+def test_a_reported_wait_is_over_once_its_dialog_was_seen_to_go(pane: Pane) -> None:
+    """Denied in the pane, and what is there now cannot be read."""
+    pane.report("waiting_approval")
+    pane.look(DIALOG, after=2)
+    assert (pane.shown, pane.sureness) == ("waiting_approval/said_waiting_approval", "high")
+    pane.look(UNREADABLE)
+    pane.look(UNREADABLE, after=SECOND_LOOK)
+    assert pane.look(UNREADABLE, after=SECOND_LOOK) == "unknown/unread_screen"
+    assert pane.look(UNREADABLE, after=60) == "unknown/unread_screen"
+    # The next one is a wait again.
+    pane.report("waiting_approval")
+    assert pane.shown == "waiting_approval/said_waiting_approval"
+
+
+def test_a_dialog_that_goes_for_one_look_is_still_there(pane: Pane) -> None:
+    pane.report("waiting_approval")
+    pane.look(DIALOG, after=2)
+    for _ in range(5):
+        assert pane.look(UNREADABLE).startswith("waiting_approval/")
+        assert pane.look(DIALOG, after=SECOND_LOOK).startswith("waiting_approval/")
+
+
+def test_a_wait_whose_dialog_was_never_seen_stays_one_and_is_not_sure(pane: Pane) -> None:
+    """The screens of a version that nobody has tried cannot be read: its reports are all there is."""
+    pane.report("waiting_approval")
+    for _ in range(10):
+        assert pane.look(UNREADABLE, after=2) == "waiting_approval/said_waiting_approval"
+    assert pane.sureness == "medium"
+
+
+def test_a_dialog_that_an_earlier_daemon_saw_is_known_to_have_gone(pane: Pane) -> None:
+    pane.report("waiting_approval")
+    pane.look(DIALOG, after=2)
+    pane.sightings = Sightings(HOST, pane.world, REGISTRY, pane.clock, POLICY)
+    pane.look(UNREADABLE, after=5)
+    assert pane.look(UNREADABLE, after=SECOND_LOOK) == "unknown/unread_screen"
 
 
 def test_a_report_comes_before_its_screen(pane: Pane) -> None:
@@ -270,6 +394,29 @@ def test_a_wait_that_the_screen_has_left_does_not_become_another_by_a_file_that_
     assert pane.look(BUSY, file=lagging) == "waiting_approval/dialog"
     pane.look(BUSY, after=SECOND_LOOK)
     assert pane.look(BUSY, after=SECOND_LOOK) == "running/busy_line"
+
+
+def test_a_file_that_still_tells_of_an_answered_dialog_makes_no_wait_of_what_follows(pane: Pane) -> None:
+    """It is written anew up to two seconds after the dialog has gone."""
+    lagging = pane.wrote("waiting_approval")
+    assert pane.look(DIALOG, file=lagging) == "waiting_approval/dialog"
+    pane.look(BUSY, file=lagging)
+    for _ in range(10):
+        assert pane.look(BUSY, after=SECOND_LOOK, file=lagging) == "running/busy_line"
+    # What it says anew counts, and so does what it says of a screen that cannot be read.
+    assert pane.look(BUSY, file=pane.wrote("waiting_approval")) == "waiting_approval/session_file"
+    lagging = pane.wrote("waiting_approval")
+    pane.look(DIALOG, file=lagging)
+    for _ in range(5):
+        assert pane.look(UNREADABLE, file=lagging).startswith("waiting_approval/")
+
+
+def test_an_agent_that_reports_its_end_and_is_there_is_shown_as_what_it_is_at_once(pane: Pane) -> None:
+    """Some report the end of a session when the next one begins."""
+    pane.look(PROMPT)
+    pane.report("unknown")
+    pane.look(PROMPT, after=0.05)
+    assert pane.look(PROMPT, after=SECOND_LOOK) == "idle/prompt"
 
 
 def test_an_earlier_daemons_turn_has_ended_meanwhile(pane: Pane) -> None:

@@ -18,8 +18,9 @@ _BYTE_ORDER_MARK: Final = "\ufeff"
 
 _SPACE: Final = re.compile(r"[ \t\r\n]*+")
 _COMMENT: Final = re.compile(r"//[^\r\n]*+|/\*.*?\*/", re.DOTALL)
-# Possessive, so that a string without an end is refused at once and not after trying every way to cut it up.
-_STRING: Final = re.compile(r'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+"')
+# Possessive, so that a string without an end is refused at once and not after trying every way to cut it up. Only
+# single characters are: possessive groups match wrongly before Python 3.11.5 (python/cpython#106052).
+_STRING: Final = re.compile(r'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*"')
 _PLAIN: Final = re.compile(r"(?:-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?|true|false|null)(?![\w.+-])")
 
 

@@ -189,10 +189,16 @@ def _warnings(
     warnings = link_note(path, state)
     left_out = _left_out(wiring)
     if left_out and not version:
-        none = "" if version is not None else f" (no {sheet.name} was found, on the PATH or in a watched pane)"
+        none = (
+            ""
+            if version is not None
+            else f" (no {sheet.name} was found, on the PATH, where installers put it or in a watched pane)"
+        )
+        # Older versions refuse a settings file that names a hook they do not know.
         warnings.append(
-            f"Which version of {sheet.name} is in use is not known{none}, so hooks that old ones reject are left out: "
-            f"{', '.join(left_out)}."
+            f"Which version of {sheet.name} is in use is not known{none}, so hooks that old ones reject are left out,"
+            f" {len(left_out)} of {len(settings.events)}: {', '.join(left_out)}. Start {sheet.name} in a watched pane"
+            f" and run `agtmux hooks install --agent {sheet.agent_type}` again: that adds them."
         )
     elif left_out:
         warnings.append(f"{sheet.name} {version} does not have these hooks yet: {', '.join(left_out)}.")

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from agtmux.agents.screen.asked import Asked, Heading, asked, told
-from agtmux.agents.screen.capture import read_capture
-from agtmux.agents.screen.composer import is_faint
+from agtmux.agents.screen.capture import Capture, read_capture
+from agtmux.agents.screen.composer import Composer, is_faint
 from agtmux.agents.screen.layout import Layout
 from agtmux.agents.screen.options import Choice
 from agtmux.agents.screen.rules import ScreenRule, ScreenSheet, Where
@@ -20,7 +20,13 @@ from agtmux.domain.states import Confidence, Reason, State
 
 # A pane whose foreground is a shell shows what its agent left behind.
 _SHELLS: Final = re.compile(r"-?(?:ba|z|da|a|k|mk|tc|c|fi|nu|pw)?sh|-?(?:nu|xonsh|elvish|login)")
+# Programs that show text: what looks like a dialog in them is a saved one, or a quotation.
+_VIEWERS: Final = re.compile(
+    r"less|more|most|man|bat|batcat|cat|tac|head|tail|watch|delta|git|tig|lazygit|fzf|diff|colordiff|view|vi|vim|nvim"
+    r"|vimdiff|nano|pico|emacs|emacsclient|micro|hx|helix|kak|joe|ne|ed|mc|ranger|nnn|lf|top|htop|btop|glow|w3m|lynx"
+)
 _MOST_TITLE: Final = 600
+_LEAST_ABOVE: Final = 3
 # Words, or the key that answers for it.
 _YES: Final = re.compile(
     r"(?:yes|allow|approve|accept|proceed|run\b|trust|continue|ok\b|apply|always|enable|use\b)|.*\(y\)|\[[ay]\]", re.I
@@ -44,7 +50,20 @@ _OWN_ANSWER: Final = re.compile(
     r"(?:\[.\] |[•◯○] )?(?:type something|other\b|chat about|enter a custom|(?:none|all) of the above)", re.I
 )
 _BOX: Final = re.compile(r"\[[ ✓✔xX*]\] ")
-_LOGIN: Final = re.compile(r"\b(?:log|sign)[ -]?in\b", re.I)
+# Nor to trust a folder: without either the agent does not start.
+_ENTRY: Final = re.compile(r"\b(?:log|sign)[ -]?in\b|\btrust (?:this|the|these)\b", re.I)
+# What the keys do in something that lies over the prompt: one of them leads back to it. What they send or insert is at
+# the prompt itself.
+_COVER: Final = re.compile(
+    r"(?:\benter (?!(?:to )?(?:send|submit|insert))\w|\bspace\b|\btab\b|[↑↓])[^()]*"
+    r"[·|/,•] ?esc (?:to )?(?:go )?(?:back|exit|close|cancel|dismiss)\b"
+    r"|\bq (?:to )?(?:quit|close|exit)\b[^()]*\besc\b",
+    re.I,
+)
+# Help above the prompt, which one can type at.
+_HELP: Final = re.compile(r"\? / esc close\b", re.I)
+# The top of what the user has opened, where dialogs have another rule: except a plan, and a login.
+_PANEL: Final = "▔"
 # What a plan's dialog is called or asks, or an option to go on with it.
 _PLAN: Final = re.compile(r"ready to (?:code|build)|.*(?:\b(?:a|the|this)|.s) plan\b|.*\bkeep planning|exit plan", re.I)
 
@@ -66,7 +85,13 @@ class Seen:
 
 
 def classify(
-    text: str, sheet: ScreenSheet, *, title: str = "", command: str = "", is_alive: bool | None = None
+    text: str,
+    sheet: ScreenSheet,
+    *,
+    title: str = "",
+    command: str = "",
+    is_alive: bool | None = None,
+    width: int = 0,
 ) -> Seen:
     """`is_alive` tells whether the agent's process is there, in the foreground of its pane; None if that is not known,
     and then a shell in its place, or what one has written, tells."""
@@ -74,7 +99,9 @@ def classify(
         return Seen(State.UNKNOWN, "agent_gone", Confidence.HIGH, ("its process has ended",))
     if is_alive is None and _SHELLS.fullmatch(command):
         return Seen(State.UNKNOWN, "agent_gone", Confidence.HIGH, (f"the foreground is {command}",))
-    capture = read_capture(text)
+    if is_alive is None and _VIEWERS.fullmatch(command):
+        return Seen(State.UNKNOWN, "other_program", Confidence.HIGH, (f"the foreground is {command}",))
+    capture = read_capture(text, width)
     layout = sheet.layout(capture)
     if layout.is_left_behind and is_alive is None:
         return Seen(State.UNKNOWN, "agent_gone", Confidence.MEDIUM, ("a shell's prompt is below",))
@@ -90,14 +117,33 @@ def _read(layout: Layout, sheet: ScreenSheet, title: str) -> Seen:
     shown: dict[Where, str] = {**regions, "title": ""}
     for stage, with_title in _STAGES:
         found = _first(sheet.rule, regions if with_title else shown, stage)
+        if found is not None and "error" in stage and _HELP.search(regions.get("below", "")):
+            return Seen(State.UNKNOWN, "overlay", Confidence.MEDIUM, ("help",), is_overlay=True)
         if found is not None:
             return _told(layout, sheet, regions, *found)
+        if stage is _OVERLAY and (covered := _cover(sheet, regions)) is not None:
+            return covered
         if "running" in stage and sheet.fades_when_busy and _is_faded(layout):
             return Seen(State.RUNNING, "faded_prompt", Confidence.HIGH, _prompt(layout), **_typed(layout, sheet))
     if layout.composer is not None:
-        confidence = Confidence.LOW if sheet.may_be_writing(regions) else Confidence.HIGH
+        is_hidden = _shows_nothing_above(layout.capture, layout.composer) and not sheet.shows_message(layout)
+        confidence = Confidence.LOW if is_hidden or sheet.may_be_writing(regions) else Confidence.HIGH
         return Seen(State.IDLE, "prompt", confidence, _prompt(layout), **_typed(layout, sheet))
     return _nothing()
+
+
+def _shows_nothing_above(capture: Capture, composer: Composer) -> bool:
+    """Whether the pane is so low that how the last turn ended is out of sight."""
+    return sum(not line.is_blank for line in capture.lines[: composer.frame]) < _LEAST_ABOVE
+
+
+def _cover(sheet: ScreenSheet, regions: dict[Where, str]) -> Seen | None:
+    """Something of the user's over the prompt, known by its keys; not if the title says that the agent waits."""
+    found = _COVER.search(regions.get("below", "").replace("\n", " "))
+    title: dict[Where, str] = {"title": regions["title"]}
+    if found is None or _first(sheet.rule, title, _WAITING) is not None:
+        return None
+    return Seen(State.UNKNOWN, "overlay", Confidence.MEDIUM, (found[0],), is_overlay=True)
 
 
 def _nothing() -> Seen:
@@ -164,17 +210,24 @@ def _chosen(layout: Layout, choice: Choice, sheet: ScreenSheet, regions: dict[Wh
         return _nothing()
     elif _takes_answer(choice) and _GO_BACK.search(regions["foot"].replace("\n", " ")) is None:
         state, reason, kind = State.WAITING_INPUT, "question", None
+    elif _first(sheet.rule, {"title": regions["title"]}, _WAITING) is not None:
+        # Its own title says that it waits, so it has opened the list itself.
+        state, reason, kind = State.WAITING_INPUT, "question", None
     elif (menu := _first(sheet.rule, _named(regions), _OVERLAY)) is not None:
         return _told(layout, sheet, regions, *menu)
-    elif _is_menu(choice, heading, regions):
+    elif _is_menu(layout, choice, heading, regions):
         return Seen(State.UNKNOWN, "overlay", Confidence.MEDIUM, choice.labels[:4], is_overlay=True)
     else:
         state, reason, kind = State.WAITING_INPUT, "question", None
     if kind is None:
         kind = "question" if state is State.WAITING_INPUT else "approval"
-        if kind == "approval" and any(_PLAN.match(text) for text in (*heading.texts, *choice.labels)):
+        if kind == "approval" and any(
+            _PLAN.match(text) for text in (*heading.texts[:1], heading.question, *choice.labels)
+        ):
             kind = "plan"
-    return Seen(state, reason, Confidence.HIGH, (heading.question, *choice.labels[:4]), asked(kind, heading, choice))
+    return Seen(
+        state, reason, Confidence.HIGH, (heading.question, *choice.labels[:4]), asked(kind, layout, choice, heading)
+    )
 
 
 def _takes_answer(choice: Choice) -> bool:
@@ -185,17 +238,19 @@ def _takes_answer(choice: Choice) -> bool:
 def _named(regions: dict[Where, str]) -> dict[Where, str]:
     """Where a menu is known by what it is called: only if a key leads back from it."""
     named: dict[Where, str] = {"hints": regions["hints"]}
-    if _LEAVE.search(regions["hints"].replace("\n", " ")) and _LOGIN.search(regions["heading"]) is None:
+    if _LEAVE.search(regions["hints"].replace("\n", " ")) and _ENTRY.search(regions["heading"]) is None:
         named["name"] = regions["name"]
     return named
 
 
-def _is_menu(choice: Choice, heading: Heading, regions: dict[Where, str]) -> bool:
+def _is_menu(layout: Layout, choice: Choice, heading: Heading, regions: dict[Where, str]) -> bool:
     """Whether it is a list that the user has opened, whatever it is called."""
     hints = regions["hints"].replace("\n", " ")
+    if layout.capture.lines[choice.top].text.startswith(_PANEL) and _ENTRY.search(regions["heading"]) is None:
+        return True
     if _FIELD.search(regions["heading"]) or _SEARCHED.search(hints) or _GO_BACK.search(hints):
         return True
-    if _LEAVE.search(hints) is None or _LOGIN.search(regions["heading"]):
+    if _LEAVE.search(hints) is None or _ENTRY.search(regions["heading"]):
         return False
     return not heading.question.endswith("?") or any(_IS_SET.search(label) for label in choice.labels)
 

@@ -8,17 +8,25 @@ from functools import lru_cache
 from typing import Final
 
 from agtmux.agents.screen.capture import Capture, Line, Look
-from agtmux.agents.screen.options import BAR, OPTION, has_row
+from agtmux.agents.screen.frame import BAR
+from agtmux.agents.screen.options import OPTION, has_row
 
 _BOX_TOPS: Final = "╭┌┏"
 _BOX_BOTTOMS: Final = "╰└┗"
 _SIDES: Final = "│┃║"
 _BLANKS: Final = _SIDES + " "
 _HALF_BLOCKS: Final = "▀▄"
+_STRAIGHT: Final = "─━"
 # What the keys do in a list that is all there is between two rules.
-_HINTS: Final = re.compile(r"(?:↑/↓|enter|esc|tab) .* · .*\b(?:enter|esc|cancel)\b", re.I)
+_HINTS: Final = re.compile(r"(?:↑/↓|←/→|left/right|space|enter|esc|tab) .* · .*\b(?:enter|esc|cancel)\b", re.I)
 # What the key does that sends: whatever is above it, is typed.
 _SEND: Final = "⏎ send"
+# What stands below a dialog with the same bar.
+_CONFIRM: Final = re.compile(r"press enter to confirm\b", re.I)
+# The top of a composer that shows only the end of what is typed.
+_SCROLLED: Final = re.compile(r"[─━ ]*↑ \d+ more\b")
+# Above a composer that is known by its ground there may be a line about the mode, below the rule.
+_RULE_ABOVE: Final = 3
 # Below a composer there are hints, a status, a menu of commands; more than this is something else.
 MOST_BELOW: Final = 18
 _MOST_TYPED: Final = 40
@@ -44,6 +52,8 @@ def find_composer(
     as what was sent earlier is dimmed."""
     for at in range(capture.end - 1, max(capture.end - MOST_BELOW - 24, -1), -1):
         line = capture.lines[at]
+        if line.is_rule and _SCROLLED.match(line.content):
+            return _scrolled(capture, at)
         if line.text.startswith(BAR):
             return _barred(capture, at) if BAR in bare_signs else None
         sign = next((sign for sign in (*signs, *bare_signs) if _begins_with(line, sign)), None)
@@ -91,10 +101,19 @@ def _barred(capture: Capture, last: int) -> Composer | None:
     if any(has_row(line) for line in block):
         return None
     below = next((line.content for line in capture.lines[last + 1 : capture.end] if not line.is_blank), "")
-    if any(found["selector"] for found in options) and not below.startswith(_SEND):
+    if _CONFIRM.match(below) or (any(found["selector"] for found in options) and not below.startswith(_SEND)):
         return None
     is_placeholder = len(block) == 1 and capture.has_looks and block[0].all_are(1, "dim")
     return Composer(top, last + 1, top, "\n".join(texts).rstrip(), is_placeholder)
+
+
+def _scrolled(capture: Capture, top: int) -> Composer | None:
+    """A composer whose first lines, with the sign, are out of sight: text between that rule and the next."""
+    bottom = next((at for at in range(top + 1, capture.end) if capture.lines[at].is_rule), None)
+    if bottom is None or bottom == top + 1 or bottom - top > _MOST_TYPED or capture.end - bottom > MOST_BELOW:
+        return None
+    text = "\n".join(line.text[2:] for line in capture.lines[top + 1 : bottom]).rstrip()
+    return Composer(top + 1, bottom, top, text, False)
 
 
 def _begins_with(line: Line, sign: str) -> bool:
@@ -123,8 +142,29 @@ def _is_bare_prompt(capture: Capture, at: int, bright: bool) -> bool:
     if OPTION.match(line.content):
         return False
     look = line.look_at(line.start)
-    has_cursor = any(each.reverse for each in line.looks[line.start :])
-    return not capture.has_looks or not bright or (look.bold and not look.dim) or has_cursor
+    if not capture.has_looks or not bright or (look.bold and not look.dim):
+        return True
+    if any(each.reverse for each in line.looks[line.start :]):
+        return True
+    # What was sent earlier may have the same ground, but neither a cursor in it nor a rule just above it.
+    return bool(look.background) and (_has_cursor_below(capture, at) or _has_rule_above(capture, at))
+
+
+def _has_cursor_below(capture: Capture, at: int) -> bool:
+    """Whether the cursor is drawn in a further line on the same ground."""
+    ground = capture.lines[at].look_at(capture.lines[at].start).background
+    for line in capture.lines[at + 1 : at + _MOST_TYPED]:
+        if not line.text.strip() or line.look_at(line.start).background != ground:
+            return False
+        if any(look.reverse for look in line.looks):
+            return True
+    return False
+
+
+def _has_rule_above(capture: Capture, at: int) -> bool:
+    above = [line for line in capture.lines[max(at - 2 * _RULE_ABOVE, 0) : at] if line.text.strip()]
+    # The end of a box is something else.
+    return any(line.is_rule and line.text.strip()[0] in _STRAIGHT for line in above[-_RULE_ABOVE + 1 :])
 
 
 def _bare_bottom(capture: Capture, at: int) -> int:
@@ -161,6 +201,9 @@ def _is_placeholder(capture: Capture, at: int, begin: int, bottom: int) -> bool:
     visible = [index for index in range(begin, len(line.text)) if line.text[index] not in _BLANKS]
     if not visible:
         return False
+    # Behind the last character it is where one types, whatever colour the text has.
+    if line.look_at(len(line.text)).reverse:
+        return False
     # The cursor is drawn reversed: over the first character, or before it, where what is typed has none.
     if line.look_at(visible[0]).reverse:
         visible = visible[1:]
@@ -170,15 +213,21 @@ def _is_placeholder(capture: Capture, at: int, begin: int, bottom: int) -> bool:
 
 
 def is_faint(look: Look) -> bool:
-    return look.dim or look.foreground in _GREYS or (look.foreground.startswith("2;") and _is_grey(look.foreground))
+    return look.dim or look.foreground in _GREYS or (look.foreground[1:2] == ";" and _is_grey(look.foreground))
 
 
 @lru_cache(maxsize=256)
 def _is_grey(colour: str) -> bool:
     """Neither as dark nor as light as text, and of no colour to speak of."""
-    parts = [int(part) for part in colour.split(";")[1:]]
-    return len(parts) == 3 and max(parts) - min(parts) <= 32 and 80 <= sum(parts) / 3 <= 190
+    kind, *parts = (int(part) for part in colour.split(";"))
+    spread = 32
+    if kind == 5 and len(parts) == 1 and 16 <= parts[0] <= 231:
+        # Of the cube of 256 colours, whose steps are wide: what is nearest to a grey may not be one.
+        parts = [_CUBE[(parts[0] - 16) // size % 6] for size in (36, 6, 1)]
+        spread = 40
+    return len(parts) == 3 and max(parts) - min(parts) <= spread and 80 <= sum(parts) / 3 <= 190
 
 
+_CUBE: Final = (0, 95, 135, 175, 215, 255)
 # Colours that agents give to what is not typed: the bright black of the terminal, and greys of the cube.
 _GREYS: Final = frozenset({"90", "5;8", *(f"5;{number}" for number in range(236, 250))})

@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from agtmux.agents.screen.anchors import MARKED
 from agtmux.agents.screen.layout import Layout
 from agtmux.agents.screen.options import OPTION, Choice, Option
 
@@ -21,6 +22,8 @@ _LASTING: Final = re.compile(r"\b(?:trust|exit(?! plan)|quit|remember this folde
 _BEHIND: Final = re.compile(r"(?:\s+\((?:[a-z]|enter|esc|shift\+tab|recommended)\))+$|\s{2,}.*$", re.I)
 # Whatever of this a label has, in its description too, it grants more than what is asked now.
 _MORE: Final = re.compile(r"\b(?:always|again|remember|for (?:this|the) session|rest of|future|permanently)\b", re.I)
+# Some agents draw the number of a long label a column further left.
+_MOST_ASKEW: Final = 1
 _KEY: Final = re.compile(r"\((?P<key>[a-z])\)", re.I)
 
 
@@ -31,6 +34,8 @@ class AnswerSheet(msgspec.Struct, forbid_unknown_fields=True, frozen=True, dict=
     once: list[str] = []
     # The key that turns a request down, whatever the options are.
     deny: str | None = None
+    # In a list without numbers the arrow keys move the mark, and do nothing else.
+    moves: bool = False
 
     @cached_property
     def _once(self) -> re.Pattern[str] | None:
@@ -47,6 +52,8 @@ class Replies(msgspec.Struct, frozen=True):
 
     approve: str | None = None
     deny: str | None = None
+    # What `approve` does is to move the mark towards the yes, and Enter has to follow once it is there.
+    is_move: bool = False
 
 
 NO_REPLIES: Final = Replies()
@@ -56,10 +63,25 @@ def find_replies(layout: Layout, sheet: AnswerSheet) -> Replies:
     choice = layout.choice
     if choice is None or any(_LASTING.search(label) for label in choice.labels):
         return NO_REPLIES
+    if _is_drawn_twice(layout, choice):
+        return Replies(None, sheet.deny if len(choice.options) > 1 else None)
     granting = [option for option in choice.options if sheet.grants_once(option.label)]
     # Two that look right may differ in what was cut off.
     approve = _key(layout, choice, granting[0]) if len(granting) == 1 else None
-    return Replies(approve, sheet.deny if len(choice.options) > 1 else None)
+    move = _move(choice, granting[0]) if len(granting) == 1 and approve is None and sheet.moves else None
+    return Replies(approve or move, sheet.deny if len(choice.options) > 1 else None, move is not None)
+
+
+def _is_drawn_twice(layout: Layout, choice: Choice) -> bool:
+    """Whether another option is marked within the dialog. A model may have drawn options of its own, and which of the
+    two lists a key would go to is not worth a guess."""
+    lines = layout.capture.lines
+    columns = [lines[row].start + lines[row].content.find(str(number)) for number, row in enumerate(choice.rows, 1)]
+    if choice.is_numbered and max(columns) - min(columns) > _MOST_ASKEW:
+        # A label that goes on in the next row stands further right than the numbers.
+        return True
+    rows = range(choice.top, choice.bottom)
+    return any(row not in choice.rows and MARKED.match(layout.capture.lines[row].text) for row in rows)
 
 
 def _key(layout: Layout, choice: Choice, option: Option) -> str | None:
@@ -71,3 +93,11 @@ def _key(layout: Layout, choice: Choice, option: Option) -> str | None:
     if (named := _KEY.search(option.label)) is not None:
         return named["key"].lower()
     return "Enter" if option.is_selected else None
+
+
+def _move(choice: Choice, option: Option) -> str | None:
+    """What brings the mark one row closer to that option."""
+    selected = next((each for each in choice.options if each.is_selected), None)
+    if choice.is_numbered or selected is None:
+        return None
+    return "Down" if selected.line < option.line else "Up"

@@ -183,6 +183,11 @@ class ScreenSheet(msgspec.Struct, forbid_unknown_fields=True, frozen=True, dict=
             for line in lines
         )
 
+    def shows_message(self, layout: Layout) -> bool:
+        """Whether what the user sent last is on the screen."""
+        end = layout.capture.end if layout.composer is None else layout.composer.frame
+        return any(self._user.match(line.text) for line in layout.capture.lines[:end])
+
     def _turn(self, lines: list[str], end: int) -> int:
         """The line of the last message that was sent."""
         return next((at for at in range(end - 1, -1, -1) if self._user.match(lines[at])), 0)

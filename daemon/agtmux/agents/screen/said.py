@@ -15,8 +15,11 @@ from typing import Final
 import msgspec
 
 from agtmux.agents.screen.capture import read_capture
+from agtmux.agents.screen.classify import classify
+from agtmux.agents.screen.layout import Layout
 from agtmux.agents.screen.rules import ScreenSheet
 from agtmux.domain.redact import redact_text
+from agtmux.domain.states import State
 
 # A scroll bar, or the side of a box that the whole screen is in.
 _SIDE: Final = re.compile(r"\s*[│┃║▐]$")
@@ -66,13 +69,27 @@ class Turn:
 
 
 def content(screen: ScreenSheet, text: str) -> tuple[list[str], int]:
-    """The lines above where the user types, without looks: all of them if there is no such place; and how wide the
-    screen is, as far as that can be seen."""
+    """The lines above where the user types, or above the dialog that is open, without looks: all of them if there is
+    neither; and how wide the screen is, as far as that can be seen."""
     capture = read_capture(text)
-    composer = screen.layout(capture).composer
-    end = capture.end if composer is None else composer.frame
+    layout = screen.layout(capture)
+    end = capture.end if layout.composer is None else layout.composer.frame
+    if (dialog := _dialog_top(screen, text, layout)) is not None:
+        end = min(end, dialog)
     width = max((len(line.text) for line in capture.lines), default=0)
     return cleaned(line.text for line in capture.lines[:end]), width
+
+
+def _dialog_top(screen: ScreenSheet, text: str, layout: Layout) -> int | None:
+    """Where the dialog begins that is open. What it shows was said by nobody, and its options are marked with the sign
+    that a prompt begins with. Where its beginning cannot be told from what was said before, nothing is read."""
+    if layout.choice is not None:
+        return layout.choice.top
+    if layout.composer is not None and layout.above is None:
+        return None
+    if classify(text, screen).state not in (State.WAITING_APPROVAL, State.WAITING_INPUT):
+        return None
+    return 0 if layout.above is None else layout.above.top
 
 
 def long_content(screen: ScreenSheet, text: str) -> tuple[list[str], int]:

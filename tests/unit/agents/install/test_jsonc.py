@@ -45,6 +45,8 @@ def test_json_with_comments_is_read(text: str, value: object) -> None:
         ('{"a": "b', 1, 7),
         ('{"a": "tab\there"}', 1, 7),
         ('["\\x41"]', 1, 2),
+        ('["a\\u"]', 1, 2),
+        ('["\\u00e9\\u12"]', 1, 2),
         ("[01]", 1, 2),
         ("[1.]", 1, 2),
         ("[+1]", 1, 2),

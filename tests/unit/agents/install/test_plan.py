@@ -237,6 +237,13 @@ def test_a_version_that_is_not_known_takes_nothing_out(
     least = install_hooks(CLAUDE, files, HOOK, backups, version=version)
     assert least.added and least.left_out and least.version == version
     assert any(told in warning for warning in least.warnings)
+    # Which, how many, and what adds them.
+    whole = " ".join(least.warnings)
+    assert CLAUDE.hooks is not None
+    assert f"{len(least.left_out)} of {len(CLAUDE.hooks.events)}: {', '.join(least.left_out)}" in whole
+    assert "`agtmux hooks install --agent claude`" in whole
+    # Once its version is known, they are told as missing.
+    assert hooks_status(CLAUDE, files, HOOK, version=NEWEST).missing == least.left_out
     install_hooks(CLAUDE, files, HOOK, backups, version="2.1.70")
     some = hooks_status(CLAUDE, files, HOOK, version=version)
     assert some.left_out == ("StopFailure",)

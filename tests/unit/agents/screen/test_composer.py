@@ -68,7 +68,7 @@ def test_what_is_typed_is_a_draft_wherever_the_cursor_is():
 
 
 def test_without_colours_a_suggestion_cannot_be_told_from_a_draft_and_counts_as_one():
-    seen = read("claude", *claude_prompt("run the tests again"), coloured=False)
+    seen = read("claude", "❯ Hello", "● Hi.", *claude_prompt("run the tests again"), coloured=False)
     assert (seen.composer, seen.confidence) == ("draft", "medium")
 
 
