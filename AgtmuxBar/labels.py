@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import textwrap
 import unicodedata
 from typing import Final
 
 from agtmux.domain.durations import SECOND, format_age
-from agtmux.domain.legible import legible
+from agtmux.domain.legible import LEFT_TO_RIGHT, in_order, legible, printable
 from agtmux.domain.names import shown_name
 from AgtmuxBar.snapshot import Letter, Pane, question_of
 
 # In cells of a terminal; a menu as wide as the screen hides what it is about.
 QUESTION: Final = 60
+# What a menu shows of a request before it is approved.
+REVIEW_LINES: Final = 30
+REVIEW_WIDTH: Final = 100
 PLACE: Final = 36
 AGENT: Final = 20
 _HINT: Final = 600
@@ -25,6 +29,32 @@ def place_of(pane: Pane) -> str:
 
 def agent_of(pane: Pane) -> str:
     return short(shown_name(pane["agent_type"], pane.get("name")), AGENT)
+
+
+def can_answer(pane: Pane) -> bool:
+    """Whether agtmux can answer the dialogs of such an agent. A daemon that does not say so can."""
+    return bool((pane.get("capabilities") or {}).get("supports_waiting_approval", True))
+
+
+def is_brief(pane: Pane, room: int) -> bool:
+    """Whether all that an approval would be for stands in one line of that many cells."""
+    attention = pane["attention"] or {}
+    text = question_of(pane)
+    return bool(attention.get("brief")) and short(text, room) == " ".join(legible(text).split())
+
+
+def request_lines(pane: Pane) -> list[str] | None:
+    """All that an approval would be for, in as many lines as a menu can show; None if that is not all."""
+    attention = pane["attention"] or {}
+    if not attention.get("whole"):
+        return None
+    text = attention.get("detail") or question_of(pane)
+    lines = [
+        part
+        for line in legible(text, keep="\n\t").expandtabs(4).split("\n")
+        for part in textwrap.wrap(line, REVIEW_WIDTH, drop_whitespace=False, replace_whitespace=False) or [""]
+    ]
+    return lines if len(lines) <= REVIEW_LINES else None
 
 
 def request_text(pane: Pane) -> str:
@@ -45,7 +75,7 @@ def request_text(pane: Pane) -> str:
 def letter_text(letter: Letter) -> str:
     """Who has written what, whole."""
     head = f"{letter['from_agent']} ({letter['type']} {letter['message_id']}):"
-    return "\n".join(legible(line, keep="\n\t") for line in (head, "", letter["content"] or ""))
+    return "\n".join([legible(head), "", printable(letter["content"] or "", keep="\n\t")])
 
 
 def readable(screen: str, most: int) -> str:
@@ -78,7 +108,13 @@ def short(text: str, room: int) -> str:
         return shown
     width = 0
     for place, char in enumerate(shown):
-        width += 0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
+        width += (
+            0
+            if unicodedata.combining(char) or char == LEFT_TO_RIGHT
+            else 2
+            if unicodedata.east_asian_width(char) in "WF"
+            else 1
+        )
         if width > room:
-            return shown[: place - 1].rstrip() + "…"
+            return in_order(shown[: place - 1].rstrip()) + "…"
     return shown

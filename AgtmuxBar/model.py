@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from AgtmuxBar.labels import (
     AGENT,
@@ -18,9 +18,12 @@ from AgtmuxBar.labels import (
     QUESTION,
     age_of,
     agent_of,
+    can_answer,
     hint_of,
+    is_brief,
     letter_text,
     place_of,
+    request_lines,
     request_text,
     short,
     title_of,
@@ -28,6 +31,8 @@ from AgtmuxBar.labels import (
 from AgtmuxBar.settings import FOR_EVER, Settings, Surroundings
 from AgtmuxBar.snapshot import Letter, Pane, Snapshot, fingerprint_of, question_of, sent, since, wait_key
 from AgtmuxBar.tree import Action, Item, Kind, Menu
+
+T = TypeVar("T")
 
 # A state is told by its shape, as in the table. Most urgent first.
 GLYPHS: Final = {
@@ -44,11 +49,15 @@ _UNREACHABLE: Final = "⊘"
 _LETTER: Final = "✉"
 
 # As much as can be taken in at a glance; whoever has more chooses from a list that can be searched.
-# All together they fit on a screen of 1080 lines.
 MOST_WAITING: Final = 10
 MOST_OTHERS: Final = 4
 MOST_SESSIONS: Final = 12
 MOST_PANES: Final = 25
+# Rows between the summary and `Notifications`. With more of them the end of the menu, and with it the board and Quit,
+# would be below the edge of a screen of 1280 × 800.
+MOST_ROWS: Final = 16
+# Which sections are put into a submenu where there is no room, in this order.
+_GIVE_WAY: Final = ("sessions", "snoozed", "letters", "targets", "failed")
 _HOUR: Final = 3600.0
 _SNOOZES: Final = (("15m", "15 minutes", 900.0), ("1h", "1 hour", _HOUR), ("asks", "until it asks again", FOR_EVER))
 _PAUSES: Final = (("1h", "1 hour", _HOUR), ("8h", "8 hours", 8 * _HOUR), ("on", "until I resume", FOR_EVER))
@@ -66,14 +75,17 @@ def build(snapshot: Snapshot, settings: Settings, surroundings: Surroundings, no
     for pane in snapshot.waits():
         (snoozed if is_snoozed(pane, settings, now) else waits).append(pane)
     summary = _summary(snapshot, len(waits), len(snoozed))
+    sections = {
+        "waiting": _waiting(waits, now),
+        "failed": _failed(snapshot.in_state("error"), now),
+        "letters": _letters(snapshot.letters, now),
+        "snoozed": _snoozed(snoozed, now),
+        "sessions": _sessions(snapshot),
+        "targets": _unreachable(snapshot.targets),
+    }
     parts = [
         [Item("summary", summary, Kind.HEADER), *_down(snapshot)],
-        _waiting(waits, now),
-        _failed(snapshot.in_state("error"), now),
-        _letters(snapshot.letters, now),
-        _snoozed(snoozed, now),
-        _sessions(snapshot),
-        _unreachable(snapshot.targets),
+        *_fitted(sections).values(),
         [
             _notifications(settings, now),
             *_board(surroundings),
@@ -163,14 +175,14 @@ def _down(snapshot: Snapshot) -> list[Item]:
 def _waiting(waits: Sequence[Pane], now: float) -> list[Item]:
     if not waits:
         return []
-    shown = [_asking(pane, "wait", now, _answers(pane, now)) for pane in waits[:MOST_WAITING]]
+    shown = [_asking(pane, "wait", now, _answers(pane, now)) for pane in _fair(waits, MOST_WAITING)]
     return [Item("waiting", "Waiting for you", Kind.HEADER), *shown, *_more("waiting", waits, MOST_WAITING)]
 
 
 def _failed(panes: Sequence[Pane], now: float) -> list[Item]:
     if not panes:
         return []
-    shown = [_asking(pane, "error", now, _looks(pane, "error")) for pane in panes[:MOST_OTHERS]]
+    shown = [_asking(pane, "error", now, _looks(pane, "error")) for pane in _fair(panes, MOST_OTHERS)]
     return [Item("failed", "Stopped with an error", Kind.HEADER), *shown, *_more("failed", panes, MOST_OTHERS)]
 
 
@@ -208,13 +220,10 @@ def _asking(pane: Pane, prefix: str, now: float, children: tuple[Item, ...]) -> 
 def _answers(pane: Pane, now: float) -> tuple[Item, ...]:
     first, *rest = _looks(pane, "wait")
     answers = []
-    if pane["state"] == "waiting_approval":
+    if pane["state"] == "waiting_approval" and can_answer(pane):
         # Of this dialog alone: another one gets items of its own, so that none under the pointer changes its meaning.
         shown = f"{pane['state_version']} {fingerprint_of(pane)}"
-        answers = [
-            Item(f"{_key('approve', pane)} {shown}", "Approve once", action=answer("approve", pane)),
-            Item(f"{_key('deny', pane)} {shown}", "Deny", action=answer("deny", pane)),
-        ]
+        answers = [_approval(pane, shown), Item(f"{_key('deny', pane)} {shown}", "Deny", action=answer("deny", pane))]
     key = wait_key(pane)
     snoozes = tuple(
         # A moment, counted from when it is chosen and not from when the menu was drawn.
@@ -223,6 +232,21 @@ def _answers(pane: Pane, now: float) -> tuple[Item, ...]:
     )
     show, copy = rest
     return (first, show, *answers, Item(_key("snooze", pane), "Snooze", children=snoozes), copy)
+
+
+def _approval(pane: Pane, shown: str) -> Item:
+    """Approve, beside all that it is for: at once where one line holds it, else below the request, else in the pane."""
+    approve = Item(f"{_key('approve', pane)} {shown}", "Approve once", action=answer("approve", pane))
+    if is_brief(pane, QUESTION):
+        return approve
+    lines = request_lines(pane)
+    if lines is None:
+        return Item(f"{_key('review', pane)} {shown}", "Review in its pane…", action=attach(pane))
+    text = tuple(
+        Item(f"{_key('line', pane)} {shown} {number}", line or " ", is_enabled=False)
+        for number, line in enumerate(lines)
+    )
+    return Item(f"{_key('review', pane)} {shown}", "Review…", children=(*text, approve))
 
 
 def _looks(pane: Pane, prefix: str) -> tuple[Item, Item, Item]:
@@ -244,7 +268,7 @@ def _sessions(snapshot: Snapshot) -> list[Item]:
     sessions.sort(key=lambda session: min(map(_urgency, session[1])))
     if not sessions:
         return []
-    shown = [_session(target, name, group, snapshot) for (target, name), group in sessions[:MOST_SESSIONS]]
+    shown = [_session(target, name, group, snapshot) for (target, name), group in _shared(sessions, MOST_SESSIONS)]
     more = _more("sessions", sessions, MOST_SESSIONS)
     return [Item("sessions", "Sessions", Kind.HEADER), *shown, *more]
 
@@ -381,12 +405,47 @@ def _settings(settings: Settings, surroundings: Surroundings) -> Item:
 # What they have in common
 
 
+def _fitted(sections: Mapping[str, list[Item]]) -> dict[str, list[Item]]:
+    """As many sections as lists as there is room for, and the others as an item that opens them."""
+    fitted = dict(sections)
+    for name in _GIVE_WAY:
+        if sum(map(len, fitted.values())) <= MOST_ROWS:
+            break
+        if fitted[name]:
+            head, *inside = fitted[name]
+            glyph = next((item.glyph for item in inside if item.glyph), "")
+            fitted[name] = [Item(f"all {head.key}", head.label, glyph=glyph, children=tuple(inside))]
+    return fitted
+
+
 def _with_separators(parts: Sequence[Sequence[Item]]) -> Iterable[Item]:
     for number, part in enumerate(parts):
         if number:
             # Named after what it stands before, which is what it comes and goes with.
             yield Item(f"before {part[0].key}", kind=Kind.SEPARATOR)
         yield from part
+
+
+def _fair(panes: Sequence[Pane], most: int) -> list[Pane]:
+    """So many of them, in their order, with room for every target: one with many does not push out another's."""
+    return _chosen(panes, [pane["identity"]["target"] for pane in panes], most)
+
+
+def _shared(
+    sessions: Sequence[tuple[tuple[str, str], list[Pane]]], most: int
+) -> list[tuple[tuple[str, str], list[Pane]]]:
+    return _chosen(sessions, [target for (target, _), _ in sessions], most)
+
+
+def _chosen(every: Sequence[T], targets: Sequence[str], most: int) -> list[T]:
+    if len(every) <= most:
+        return list(every)
+    seen: Counter[str] = Counter()
+    turns = []
+    for number, target in enumerate(targets):
+        turns.append((seen[target], number))
+        seen[target] += 1
+    return [every[number] for number in sorted(number for _, number in sorted(turns)[:most])]
 
 
 def _more(key: str, every: Sequence[object], most: int) -> list[Item]:

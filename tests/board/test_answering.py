@@ -243,3 +243,22 @@ async def test_no_string_can_become_elements_even_by_mistake(browser: Browser, d
             return String(window.owned);
         }"""
         assert await page.evaluate(ran) in ("refused", "undefined")
+
+
+async def test_a_request_that_is_not_whole_takes_a_second_step(browser: Browser, door: Door, puppet: Puppet) -> None:
+    puppet.tell("reset")
+    before = len(puppet.given())
+    puppet.ask("d9", "cat notes… | sh")
+    async with visit(browser, door) as page:
+        card = page.locator(CARD)
+        await card.get_by_text("The agent leaves out a part of this request.").wait_for()
+        assert await card.get_by_role("button", name="Approve").count() == 0
+        await settled(page)
+        await card.get_by_role("button", name="Review").click()
+        await picture(page, "not-whole")
+        async with page.expect_request("**/v1/actions/approve") as asked:
+            await card.get_by_role("button", name="Approve all the same").click()
+        assert (await asked.value).post_data_json["partial"] is True
+        await page.locator(".nobody").wait_for()
+    assert puppet.given()[before:] == [("key", "1")]
+    puppet.tell("reset")

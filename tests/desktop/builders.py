@@ -26,6 +26,8 @@ def pane(
     runtime: str | None = None,
     detail: str | None = None,
     options: tuple[str, ...] = (),
+    whole: bool = True,
+    brief: bool = True,
 ) -> dict[str, Any]:
     quoted = session.replace("%", "%25").replace("/", "%2F")
     kind = {"waiting_input": "question", "error": "error"}.get(state, "approval")
@@ -35,6 +37,9 @@ def pane(
         "detail": detail,
         "options": list(options),
         "fingerprint": fingerprint,
+        "whole": whole,
+        "incomplete_reason": None if whole else "not_on_screen",
+        "brief": whole and brief,
     }
     asking = asks is not None and state in ("waiting_approval", "waiting_input", "error")
     return {
@@ -48,10 +53,15 @@ def pane(
         "confidence": "high",
         "state_version": version,
         "source": "hook",
-        "updated_at": datetime.fromtimestamp(NOW - age, UTC).isoformat(),
+        "updated_at": (updated_at := datetime.fromtimestamp(NOW - age, UTC).isoformat()),
+        "state_since": updated_at,
+        "remembered": None,
         "title": title,
         "cwd": "/src/shop",
         "branch": None,
+        "worktree_path": None,
+        "session_id": None,
+        "capabilities": None,
         "attention": attention if asking else None,
     }
 

@@ -123,7 +123,9 @@ def _pane(chance: random.Random, now: float, **more: Any) -> dict[str, Any]:
         "runtime_id": f"{chance.getrandbits(256):064x}",
         "branch": chance.choice((None, "main", "fix/日本")),
         "attention": _attention(chance, state),
-        "updated_at": _written(now - chance.choice(_SECONDS)),
+        "updated_at": (updated_at := _written(now - chance.choice(_SECONDS))),
+        "state_since": updated_at,
+        "remembered": None,
     }
     return made | beside | more
 
@@ -139,6 +141,9 @@ def _attention(chance: random.Random, state: str) -> dict[str, Any] | None:
         "detail": chance.choice((None, *_TEXTS)),
         "options": chance.sample(_TEXTS, chance.randrange(4)),
         "fingerprint": chance.choice((None, f"{chance.getrandbits(32):08x}")),
+        "whole": (whole := chance.random() < 0.7),
+        "incomplete_reason": None if whole else "not_on_screen",
+        "brief": whole and chance.random() < 0.5,
     }
 
 

@@ -12,6 +12,7 @@ from AgtmuxBar.labels import request_text
 from AgtmuxBar.model import (
     GLYPHS,
     MOST_PANES,
+    MOST_ROWS,
     MOST_SESSIONS,
     MOST_WAITING,
     build,
@@ -182,6 +183,23 @@ def test_five_hundred_panes_stay_usable():
     assert f"… {500 - MOST_SESSIONS} more" in labels(sessions)
 
 
+@pytest.mark.parametrize("waiting", [0, 1, 5, 10, 30])
+@pytest.mark.parametrize("others", [0, 1, 4, 9])
+@pytest.mark.parametrize("sessions", [1, 3, 8, 40])
+def test_the_end_of_the_menu_is_never_below_the_edge_of_the_screen(waiting: int, others: int, sessions: int):
+    states = ["waiting_approval"] * waiting + ["error"] * others + ["idle"] * sessions
+    panes = [pane(number, state, session=f"s{number % sessions}") for number, state in enumerate(states)]
+    menu = menu_of(snapshot(*panes))
+    rows = [each for each in menu.items if each.kind is not Kind.SEPARATOR and not each.is_alternate]
+    fixed = ("summary", "notifications", "board", "daemon", "bridge", "settings", "quit")
+    assert len([each for each in rows if each.key not in fixed]) <= MOST_ROWS
+    assert rows[-1].key == "quit"
+    # Nobody is lost: whoever has no row of its own is in a submenu.
+    assert item(menu, "session host/s0")
+    # Who waits never gives way.
+    assert sum(each.key.startswith("wait ") for each in menu.items) == min(waiting, MOST_WAITING)
+
+
 # The rest
 
 
@@ -289,7 +307,7 @@ def test_keys_are_unique_and_labels_legible_whatever_agents_say(panes, failing, 
     keys = [each.key for each in every]
     assert len(keys) == len(set(keys))
     for each in every:
-        assert each.label.isprintable()
+        assert each.label.replace("\u200e", "").isprintable()
         assert len(each.label) <= 170
         assert each.kind is not Kind.ITEM or each.label
         # What heads or separates is not chosen, and what is chosen leads somewhere.
@@ -324,3 +342,53 @@ def test_a_crowd_fits_on_a_screen():
 def test_the_name_of_a_target_that_cannot_be_reached_is_said_once():
     known = snapshot(targets=(target("vm9", "vm9: 10.0.0.9 cannot be reached"),))
     assert item(menu_of(known), "target vm9").label == "vm9: 10.0.0.9 cannot be reached"
+
+
+def test_a_target_with_many_waits_does_not_push_out_another(count=200):
+    def on(target, number):
+        made = pane(number)
+        return made | {
+            "identity": made["identity"] | {"target": target, "session_name": f"s{number}"},
+            "ref": f"{target}-{number}",
+            "runtime_id": f"{target}-{number}",
+        }
+
+    waits = [*(on("vm1", number) for number in range(count)), on("host", 500), on("vm2", 501)]
+    menu = build(snapshot(*waits), Settings(), Surroundings(), NOW)
+    shown = [item.key.split()[1] for item in menu.items if item.key.startswith("wait ")]
+    assert {"host-500", "vm2-501"} <= set(shown)
+    assert len(shown) == 10
+    sessions = [each.key for each in menu.walk() if each.key.startswith("session ")]
+    assert {"session host/s500", "session vm2/s501"} <= set(sessions)
+
+
+# What is approved is what is shown
+
+
+def offered(waiting: dict) -> list:
+    """The items with which it may be approved, with those that stand around them."""
+    [asking] = [each for each in menu_of(snapshot(waiting)).walk() if each.key.startswith("wait ") and each.children]
+    return [each for each in asking.children if each.label.startswith(("Approve", "Review"))]
+
+
+def test_a_short_request_is_approved_where_it_stands():
+    [approve] = offered(pane(1, asks="make deploy"))
+    assert approve.label == "Approve once" and approve.action.name == "approve"
+
+
+def test_a_longer_request_is_approved_below_all_of_it():
+    detail = "Edit file\nlabel.py\n- weight = 1\n+ weight = 2\n" + "\n".join(f"+ line {n}" for n in range(20))
+    for waiting in (pane(1, asks="x" * 90), pane(1, asks="label.py", detail=detail, brief=False)):
+        [review] = offered(waiting)
+        *text, approve = review.children
+        assert (review.label, review.action, approve.label) == ("Review…", None, "Approve once")
+        assert not any(line.is_enabled for line in text)
+        shown = "".join(line.label for line in text)
+        assert "".join((waiting["attention"]["detail"] or waiting["attention"]["summary"]).split("\n")) == shown
+
+
+@pytest.mark.parametrize("waiting", [pane(1, whole=False), pane(1, brief=False, detail="x\n" * 40)])
+def test_a_request_that_cannot_be_shown_whole_is_approved_nowhere_but_in_its_pane(waiting):
+    [review] = offered(waiting)
+    assert (review.label, review.action.name) == ("Review in its pane…", "attach")
+    assert not any(each.label == "Approve once" for each in menu_of(snapshot(waiting)).walk())

@@ -50,7 +50,8 @@ def server(short_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]
     made = Server(short_tmp / "notifyd")
     services = short_tmp / "data" / "dbus-1" / "services"
     services.mkdir(parents=True)
-    started = f"{sys.executable} {Path(__file__).with_name('notifyd.py')} {made.folder}"
+    program = Path(__file__).with_name("notifyd.py")
+    started = f'"{sys.executable}" "{program}" {made.folder}'
     (services / "n.service").write_text(f"[D-BUS Service]\nName={NAME}\nExec={started}\n")
     address = f"unix:path={short_tmp}/bus"
     monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", address)

@@ -66,6 +66,64 @@ def test_a_wait_is_told_with_its_question_and_buttons():
     assert told.default.name == "attach"
 
 
+def on(target, number, state="waiting_approval"):
+    made = pane(number, state)
+    return made | {"identity": made["identity"] | {"target": target}, "runtime_id": f"{target}-{number}"}
+
+
+def test_many_of_one_target_are_told_together_and_those_of_another_are_not():
+    waits = [*(on("vm1", number) for number in range(1_194)), on("host", 1), on("host", 2)]
+    seen = begun(*waits)
+    seen.step(*waits)
+    seen.step(*waits, after=QUIET)
+    assert sorted(seen.display) == ["host-1", "host-2", "many on vm1"]
+    told = seen.display["many on vm1"]
+    assert (told.title, told.default.name) == ("1194 agents on vm1 need you", "pick")
+    assert [label for label, _ in told.buttons] == ["Choose"], "nothing is approved in a lump"
+    # One after the other is answered, and it says so without a sound.
+    seen.step(*waits[1_190:], after=1)
+    assert seen.display["many on vm1"].title == "4 agents on vm1 need you"
+    seen.step(*waits[1_193:], after=1)
+    assert seen.display["many on vm1"].title == "claude on vm1 needs you"
+    seen.step(*waits[1_194:], after=1)
+    assert sorted(seen.display) == ["host-1", "host-2"]
+
+
+def test_many_messages_at_once_are_told_together():
+    letters = [letter(number) for number in range(20)]
+    seen = begun(pane(1))
+    calm = pane(1, "running")
+    seen.step(calm, letters=tuple(letters))
+    seen.step(calm, letters=tuple(letters), after=QUIET)
+    assert [(each.key, each.title) for each in seen.display.values()] == [("many letters", "20 messages for you")]
+    seen.step(calm, letters=(), after=1)
+    assert seen.display == {}
+
+
+def test_five_are_told_one_by_one():
+    waits = [on("vm1", number) for number in range(5)]
+    seen = begun(*waits)
+    seen.step(*waits)
+    seen.step(*waits, after=QUIET)
+    assert len(seen.display) == 5 and "many on vm1" not in seen.display
+
+
+def test_a_flood_that_comes_in_small_waves_is_told_together_as_well():
+    waits = [on("vm1", number) for number in range(60)]
+    calm = [each | {"state": "running", "attention": None} for each in waits]
+    seen = begun(*waits)
+    for count in range(4, 61, 4):
+        seen.step(*waits[:count], *calm[count:], on("host", 1, "running"))
+        seen.step(*waits[:count], *calm[count:], on("host", 1, "running"), after=QUIET)
+    assert len(seen.shown) <= 6
+    assert seen.display["many on vm1"].title.endswith("agents on vm1 need you")
+    # Later on, one more is one more.
+    calm_down = [*waits, on("host", 1), on("vm1", 99)]
+    seen.step(*calm_down, after=120)
+    seen.step(*calm_down, after=QUIET)
+    assert {"host-1", "vm1-99"} <= set(seen.display)
+
+
 def test_a_question_has_no_approve_button():
     seen = begun(pane(1))
     asking = pane(1, "waiting_input", asks="Which database?")
@@ -429,3 +487,48 @@ def test_every_wait_that_lasts_is_told_exactly_once(count, gap, state):
             due = seen.step(asking, after=due).due
         seen.step(pane(1, "running", version=2 * number + 5))
     assert [told.body for _, told in seen.shown] == [f"question {number}" for number in range(count)]
+
+
+def test_what_is_seen_only_after_the_daemons_start_had_begun_before_the_app_came():
+    """A target that takes its time is no reason for a flash of notifications at start."""
+    unseen = {"state": "unknown", "reason_code": "not_observed_yet", "attention": None}
+    seen = Seen(pane(1) | unseen)
+    for _ in range(3):
+        seen.step(pane(1) | unseen, after=1)
+    seen.step(pane(1), after=1)
+    seen.step(pane(1), after=60)
+    assert seen.shown == []
+    # What it asks next is news.
+    seen.step(pane(1) | {"state": "running", "attention": None}, after=1)
+    seen.step(pane(1), after=COOL_DOWN)
+    seen.step(pane(1), after=QUIET)
+    assert len(seen.shown) == 1
+
+
+def test_a_wait_that_began_while_no_daemon_was_there_is_news_for_an_app_that_was():
+    unseen = {"state": "unknown", "reason_code": "not_observed_yet", "attention": None}
+    seen = begun(pane(1))
+    seen.step(pane(1) | unseen, after=1)
+    seen.step(pane(1), after=1)
+    seen.step(pane(1), after=QUIET)
+    assert len(seen.shown) == 1
+
+
+def test_a_wait_that_was_told_of_is_not_told_again_after_a_restart_of_the_daemon():
+    unseen = {"state": "unknown", "reason_code": "not_observed_yet", "attention": None}
+    seen = begun(pane(1))
+    seen.step(pane(1))
+    seen.step(pane(1), after=QUIET)
+    seen.step(pane(1) | unseen, after=COOL_DOWN)
+    seen.step(pane(1), after=1)
+    seen.step(pane(1), after=60)
+    assert len(seen.shown) == 1
+
+
+@pytest.mark.parametrize("waiting", [pane(1, whole=False), pane(1, brief=False), pane(1, asks="x " * 80)])
+def test_a_notification_that_does_not_hold_all_of_a_request_approves_nothing(waiting):
+    seen = begun(waiting)
+    seen.step(waiting, after=QUIET)
+    seen.step(waiting, after=QUIET)
+    (told,) = seen.display.values()
+    assert [label for label, _ in told.buttons] == ["Attach", "Deny"]

@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("jeepney", reason="the tray's own library, on Linux alone")
 
-from desktop.desk import ICON, Desk, desk_in
+from desktop.desk import ICON, SIZE, Desk, desk_in
 from support.home import Home, home_in, wait_until
 
 PICTURES = Path(__file__).resolve().parents[2] / "build" / "pictures"
@@ -51,6 +51,36 @@ def waiting(home: Home) -> dict[str, dict]:
     """By what they ask."""
     items = home.ask("GET", "/v1/panes").json["items"]
     return {item["attention"]["summary"]: item for item in items if item["state"].startswith("waiting")}
+
+
+def test_with_many_sessions_the_end_of_the_menu_is_on_the_screen(home: Home, desk: Desk):
+    """At 1280 × 800 eight sessions and four that wait had Notifications, the board and Quit below the edge."""
+    home.start()
+    demo(home)
+    for number in range(8):
+        name = f"session-{number}"
+        home.tmux("new-session", "-d", "-s", name, "sleep 3600")
+        home.tmux("set-option", "-p", "-t", name, "@agtmux_agent", "claude")
+    wait_until(lambda: len({each["identity"]["session_name"] for each in panes(home)}) >= 8, "all sessions")
+    wait_until(lambda: len(waiting(home)) >= 3, "agents that wait")
+    desk.start_tray()
+    wait_until(lambda: "Quit agtmux" in desk.labels(), "the menu")
+    wait_until(lambda: "session-7" in str(desk.layout()), "the sessions")
+    # Opened for the first time, it is as tall as the panel thought before it had asked.
+    desk.click(*ICON)
+    wait_until(desk.menus, "the open menu")
+    desk.press("Escape")
+    wait_until(lambda: not desk.menus(), "the closed menu")
+    desk.click(*ICON)
+    wait_until(lambda: desk.menus() and desk.menus()[0][3] > SIZE[1] // 3, "the whole menu")
+    (_, top, _, height) = desk.menus()[0]
+    desk.picture("tray-many-sessions")
+    # One that is too tall is made as tall as the screen and scrolls.
+    assert top + height < SIZE[1] - 1, (top, height)
+
+
+def panes(home: Home) -> list[dict]:
+    return list(home.ask("GET", "/v1/panes").json["items"])
 
 
 def answered(home: Home, kind: str) -> dict:

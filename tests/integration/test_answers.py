@@ -43,6 +43,25 @@ def test_no_is_one_key_and_the_reason_follows_as_a_message(home: Home, puppet: P
     assert puppet.submitted() == ["Denied: !they are wanted"]
 
 
+def test_a_reason_that_did_not_get_there_is_told_of(home: Home, puppet: Puppet) -> None:
+    """The denial is done, but who asked for it must not believe that the agent knows why."""
+    puppet.ask("d1", "touch label.txt")
+    # Its prompt makes a new line of the Enter.
+    puppet.tell("muddle")
+    done = home.run("deny", puppet.pane, "--reason", "print it on paper")
+    assert done.returncode != 0 and "E_DELIVERY_UNCERTAIN" in done.stderr, done
+    assert "it was denied, and the reason was not delivered" in done.stderr
+    assert puppet.given()[0] == ("key", "\x1b") and puppet.submitted() == []
+    puppet.tell("reset")
+    puppet.tell("draft half a thought")
+    puppet.ask("d2", "rm -r labels")
+    done = home.run("deny", puppet.pane, "--reason", "they are wanted", "--json")
+    assert done.returncode != 0
+    error = json.loads(done.stdout or done.stderr)["error"]
+    assert (error["code"], error["details"]["denied"]) == ("E_DELIVERY_UNCERTAIN", True), error
+    assert error["details"]["reason_error"] == "E_DRAFT_PRESENT"
+
+
 def test_an_answer_is_for_the_dialog_that_was_shown(home: Home, puppet: Puppet) -> None:
     first = puppet.ask("d1", "touch label.txt")
     fingerprint = first["attention"]["fingerprint"]
@@ -81,7 +100,7 @@ def test_what_the_user_answered_is_not_answered_again(home: Home, puppet: Puppet
 def test_a_dialog_that_does_not_go_is_uncertain_and_is_not_answered_twice(home: Home) -> None:
     screen = "\\n".join(
         [
-            "─" * 60,
+            "─" * 80,
             " Bash command",
             "",
             "   touch label.txt",
@@ -114,7 +133,7 @@ def test_a_dialog_that_does_not_go_is_uncertain_and_is_not_answered_twice(home: 
     ],
 )
 def test_what_would_last_is_not_answered(home: Home, options: list[str]) -> None:
-    lines = ["─" * 60, " Bash command", "", "   touch label.txt", "", " Do you want to proceed?"]
+    lines = ["─" * 80, " Bash command", "", "   touch label.txt", "", " Do you want to proceed?"]
     lines += [f" ❯ {options[0]}", *(f"   {option}" for option in options[1:])]
     screen = home.folder / "screen"
     screen.write_text("\n".join(lines) + "\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
 import pytest
@@ -16,35 +17,44 @@ def attention(home: Home, puppet: Puppet) -> dict[str, Any]:
     return dict(home.panes()[puppet.pane]["attention"] or {})
 
 
-def approve(home: Home, item: dict[str, Any]) -> Answer:
+def approve(home: Home, item: dict[str, Any], **more: Any) -> Answer:
     """As the menu, the board and `pick` do, with all that was shown."""
     shown = {"if_runtime": item["runtime_id"], "if_state": item["state"], "if_state_version": item["state_version"]}
     dialog = item["attention"]["fingerprint"]
-    asked = {"request_ref": "r", "ref": item["ref"], **shown, **({"if_dialog": dialog} if dialog else {})}
+    asked = {
+        "request_ref": uuid.uuid4().hex,
+        "ref": item["ref"],
+        **more,
+        **shown,
+        **({"if_dialog": dialog} if dialog else {}),
+    }
     return home.ask("POST", "/v1/actions/approve", asked)
 
 
 @pytest.mark.parametrize("waits", [True, False])
 @pytest.mark.parametrize("reported", ["touch x", "ls"])
-def test_a_dialog_is_shown_in_its_own_words_though_another_was_reported_since(
-    home: Home, reported: str, waits: bool
-) -> None:
+def test_no_key_goes_to_a_dialog_while_another_was_reported_since(home: Home, reported: str, waits: bool) -> None:
     puppet = Puppet(home, "one")
     home.start()
     puppet.wait_for("idle")
     puppet.ask("d1", "rm -r labels")
     with asking(home, puppet.pane, reported, waits=waits) as hook:
-        wait_until(lambda: attention(home, puppet)["summary"] == reported, "what was reported")
-        # Its dialog may still be drawn, and the one that is there is not it.
-        assert attention(home, puppet)["fingerprint"] is None
-        wait_until(lambda: attention(home, puppet)["fingerprint"] is not None, "the dialog that can be seen")
+        wait_until(lambda: attention(home, puppet)["incomplete_reason"] == "screen_differs", "both of them")
         item = home.panes()[puppet.pane]
-        assert item["attention"]["summary"].startswith("rm -r labels")
-        answer = approve(home, item)
-        assert answer.status == 200 and answer.json["question"].startswith("rm -r labels")
-        # The hook of the other has nothing of it.
-        assert b"allow" not in hook.ended()
-    assert [(line["data"], line["dialog"]) for line in puppet.log() if line["what"] == "key"] == [("1", "d1")]
+        shown = item["attention"]
+        assert (shown["summary"], shown["fingerprint"], shown["whole"]) == (reported, None, False)
+        assert reported in shown["detail"] and "rm -r labels" in shown["detail"]
+        refused = approve(home, item)
+        assert refused.error["code"] == "E_PRECONDITION_FAILED"
+        assert refused.error["details"]["incomplete"] == "screen_differs"
+        second = approve(home, home.panes()[puppet.pane], partial=True)
+        if waits:
+            # The hook's own answer is for what was reported, whatever the screen shows.
+            assert second.status == 200 or second.error["code"] == "E_DELIVERY_UNCERTAIN"
+            assert b"allow" in hook.ended()
+        else:
+            assert second.error["code"] == "E_PRECONDITION_FAILED"
+    assert puppet.given() == []
 
 
 def test_what_was_reported_and_is_not_to_be_seen_is_answered_by_its_hook_alone(home: Home) -> None:
@@ -64,7 +74,7 @@ def test_what_was_reported_and_is_not_to_be_seen_is_answered_by_its_hook_alone(h
     assert puppet.given() == []
 
 
-def test_the_next_dialog_is_another_question_also_if_nobody_reports_it(home: Home) -> None:
+def test_no_key_goes_to_the_next_dialog_though_nobody_reports_it(home: Home) -> None:
     puppet = Puppet(home, "one")
     home.start()
     puppet.wait_for("idle")
@@ -72,18 +82,12 @@ def test_the_next_dialog_is_another_question_also_if_nobody_reports_it(home: Hom
         first = puppet.ask("d1", "touch x")
         # It is answered in its pane, and another opens.
         puppet.tell("ask d2 rm -r labels")
-        wait_until(lambda: "rm -r labels" in attention(home, puppet).get("summary", ""), "the next question")
+        wait_until(lambda: "rm -r labels" in (attention(home, puppet).get("detail") or ""), "the next question")
         second = home.panes()[puppet.pane]
         assert second["state_version"] > first["state_version"]
-        assert approve(home, first).error["code"] == "E_PRECONDITION_FAILED"
-        assert puppet.given() == []
-        answer = home.ask(
-            "POST",
-            "/v1/actions/approve",
-            {"request_ref": "s", "ref": second["ref"], "if_dialog": second["attention"]["fingerprint"]},
-        )
-        assert answer.json["question"].startswith("rm -r labels")
-    assert [(line["data"], line["dialog"]) for line in puppet.log() if line["what"] == "key"] == [("1", "d2")]
+        for item in (first, second):
+            assert approve(home, item, partial=True).error["code"] == "E_PRECONDITION_FAILED"
+    assert puppet.given() == []
 
 
 def test_an_answer_may_come_before_its_dialog_has_been_seen(home: Home) -> None:

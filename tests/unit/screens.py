@@ -54,7 +54,7 @@ def codex_dialog(command: str = "touch label.txt", marked: int = 1) -> list[str]
     return [
         "",
         "",
-        "  Would you like to run the following command?",
+        f"  {BOLD}Would you like to run the following command?{OFF}",
         "",
         "  Reason: The printer is outside of the workspace",
         "",

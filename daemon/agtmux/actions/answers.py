@@ -19,6 +19,7 @@ from agtmux.actions.guards import StillThere
 from agtmux.actions.ledger import DELIVERED
 from agtmux.actions.typing import WAITING, Sight, Typist, clean, what_it_asks
 from agtmux.domain.errors import AgtmuxError, ErrorCode
+from agtmux.domain.events import INCOMPLETE, Attention, Incomplete
 from agtmux.domain.runtimes import PaneId, RuntimeId, TargetId
 from agtmux.domain.states import Reason, State
 from agtmux.engine.apply import Record
@@ -63,12 +64,15 @@ def answer(decisions: Decided, known: Known, typist: Typist, *, allow: bool) -> 
         meant = asked.parameters.get("if_dialog")
         if meant is not None and meant != record.dialog:
             raise _another(meant, record.dialog)
+        may_be_partial = not allow or bool(asked.parameters.get("partial"))
+        if not may_be_partial:
+            check_whole(record.row.attention)
         question = decisions.waiting(record.runtime.runtime_id)
         # Of several things that it asks at once, the hook of one may wait while the dialog of another is shown.
         if question is not None and record.asks(question.attention):
             return await _by_hook(decisions, known, question, record, asked, still_there, reason, allow=allow)
         async with typist.writer(record):
-            return await _by_key(typist, record, still_there, reason, allow=allow)
+            return await _by_key(typist, record, still_there, reason, allow=allow, may_be_partial=may_be_partial)
 
     return Kind(carry_out, needs_state=True)
 
@@ -98,14 +102,36 @@ async def _by_hook(
     return Done(DELIVERED, {"way": "hook", "question": summary}, {"question": summary or None})
 
 
-async def _by_key(typist: Typist, record: Record, still_there: StillThere, reason: str, *, allow: bool) -> Done:
+def check_whole(attention: Attention | None) -> None:
+    """Raises if what is shown of a request is not all that an approval would be for."""
+    incomplete = Incomplete.NOT_REPORTED if attention is None else attention.incomplete
+    if incomplete is not None:
+        raise _partly(incomplete)
+
+
+def _partly(incomplete: Incomplete) -> AgtmuxError:
+    then = "read all of it in its pane (agtmux attach), then approve it there or with --partial"
+    return AgtmuxError(ErrorCode.PRECONDITION_FAILED, f"{INCOMPLETE[incomplete]}; {then}", {"incomplete": incomplete})
+
+
+async def _by_key(
+    typist: Typist,
+    record: Record,
+    still_there: StillThere,
+    reason: str,
+    *,
+    allow: bool,
+    may_be_partial: bool,
+) -> Done:
     shown = await _seen(record, still_there)
     for _ in range(_TRIES):
         sight = await typist.look(record)
-        key = _key(sight, shown, allow=allow)
+        key = _key(sight, shown, allow=allow, may_be_partial=may_be_partial)
         still_there()
         if await typist.press(record, sight, key):
-            break
+            if not (allow and sight.footing.replies.is_move):
+                break
+            await _mark_moved(typist, record, sight)
     else:
         raise AgtmuxError(ErrorCode.PRECONDITION_FAILED, "its screen does not hold still; no key was pressed")
     question = what_it_asks(record, sight.seen)
@@ -114,6 +140,20 @@ async def _by_key(typist: Typist, record: Record, still_there: StillThere, reaso
     if reason and not allow:
         about["reason"] = await _hand_over(typist, record, reason, still_there)
     return Done(DELIVERED, about, {"question": question or None})
+
+
+async def _mark_moved(typist: Typist, record: Record, before: Sight) -> None:
+    """Until another option is marked, or the dialog has changed; raises if nothing comes of the arrow key."""
+    deadline = asyncio.get_running_loop().time() + _PATIENCE
+    while True:
+        asked, was = (await typist.look(record)).seen.asked, before.seen.asked
+        if asked is None or was is None or (asked.fingerprint, asked.selected) != (was.fingerprint, was.selected):
+            return
+        if asyncio.get_running_loop().time() > deadline:
+            raise AgtmuxError(
+                ErrorCode.PRECONDITION_FAILED, "an arrow key moves nothing in its dialog; nothing was answered"
+            )
+        await asyncio.sleep(_LOOK_EVERY)
 
 
 async def _seen(record: Record, still_there: StillThere) -> str:
@@ -131,13 +171,15 @@ async def _seen(record: Record, still_there: StillThere) -> str:
     return now.dialog
 
 
-def _key(sight: Sight, shown: str, *, allow: bool) -> str:
+def _key(sight: Sight, shown: str, *, allow: bool, may_be_partial: bool) -> str:
     """What answers the dialog on the screen, if it is the one that is meant."""
     asked = sight.seen.asked
     if sight.seen.state is not State.WAITING_APPROVAL or asked is None:
         raise AgtmuxError(ErrorCode.PRECONDITION_FAILED, "its screen shows no such dialog any more; nothing was done")
     if asked.fingerprint != shown:
         raise _another(shown, asked.fingerprint)
+    if asked.incomplete is not None and not may_be_partial:
+        raise _partly(asked.incomplete)
     replies = sight.footing.replies
     key = replies.approve if allow else replies.deny
     if key is None:
@@ -201,8 +243,8 @@ async def _take_back(typist: Typist, record: Record, key: str) -> None:
 
 
 async def _hand_over(typist: Typist, record: Record, reason: str, still_there: StillThere) -> str:
-    """The reason as a message, once there is a prompt; tells what came of it. The words before it keep it from being
-    taken for a command."""
+    """The reason as a message, once there is a prompt; raises if the agent did not get it. The words before it keep it
+    from being taken for a command."""
     deadline = asyncio.get_running_loop().time() + _PATIENCE
 
     def is_same(*, may_have_moved: bool = False) -> Record:
@@ -217,7 +259,11 @@ async def _hand_over(typist: Typist, record: Record, reason: str, still_there: S
             if is_early and "result_code" not in error.details and asyncio.get_running_loop().time() < deadline:
                 await asyncio.sleep(_LOOK_EVERY)
                 continue
-            return str(error.details.get("result_code") or error.code)
+            raise AgtmuxError(
+                ErrorCode.DELIVERY_UNCERTAIN,
+                f"it was denied, and the reason was not delivered: {error.message}",
+                {"denied": True, "reason_error": error.code},
+            ) from None
 
 
 async def _moved_on(known: Known, key: tuple[TargetId, PaneId], before: Record) -> Record | None:

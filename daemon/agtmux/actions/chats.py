@@ -10,17 +10,18 @@ import asyncio
 import contextlib
 import os
 import signal
-import sys
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, Protocol
 
 from agtmux import paths
+from agtmux.actions.answers import check_whole
 from agtmux.actions.attach import COMMAND
 from agtmux.actions.desk import Asked, Done, Kind
 from agtmux.actions.guards import StillThere
+from agtmux.actions.kill import CHECKED
 from agtmux.actions.ledger import DELIVERED
-from agtmux.actions.output import DEFAULT_LINES, DONE
-from agtmux.actions.typing import clean
+from agtmux.actions.output import DEFAULT_LINES, DONE, legible_lines
+from agtmux.actions.typing import check_agent, clean
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.states import State
 from agtmux.engine.apply import Record
@@ -69,6 +70,8 @@ def _either(sessions: Sessions, kind: Kind, way: _Way) -> Callable[[Record, Aske
 
 
 async def _approve(session: Session, record: Record, asked: Asked, still_there: StillThere) -> Done:
+    if record.row.state is State.WAITING_APPROVAL and not asked.parameters.get("partial"):
+        check_whole(record.row.attention)
     return await _answer(session, record, asked, "approve")
 
 
@@ -99,6 +102,7 @@ async def _answer(session: Session, record: Record, asked: Asked, word: str, **w
 
 async def _send(session: Session, record: Record, asked: Asked, still_there: StillThere) -> Done:
     text, key = asked.parameters.get("text"), asked.parameters.get("key")
+    check_agent(record, shell=bool(asked.parameters.get("shell")))
     if key is not None:
         if key not in _INTERRUPTS:
             raise AgtmuxError(ErrorCode.UNSUPPORTED, "a chat session has no keys; C-c and Escape break off its turn")
@@ -129,13 +133,12 @@ async def _view(session: Session, record: Record, asked: Asked, still_there: Sti
 async def recent(session: Session, lines: int) -> str:
     """The last lines of the conversation."""
     text = await session.ask("recent")
-    legible = "".join(char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}" for char in text)
-    return "\n".join(legible.split("\n")[-lines:])
+    return "\n".join(legible_lines(text).split("\n")[-lines:])
 
 
 async def _attach(session: Session, record: Record, asked: Asked, still_there: StillThere) -> Done:
     program = paths.beside("agtmux")
-    words = [program] if program is not None else [sys.executable, "-m", "agtmux.cli.main"]
+    words = [program] if program is not None else paths.python_module("agtmux.cli.main")
     about = {"way": COMMAND}
     if asked.parameters.get("only_print"):
         about["is_printed"] = True  # type: ignore[assignment]
@@ -146,6 +149,8 @@ async def _attach(session: Session, record: Record, asked: Asked, still_there: S
 async def _kill(session: Session, record: Record, asked: Asked, still_there: StillThere) -> Done:
     mode, name = str(asked.parameters.get("mode", "key")), str(asked.parameters.get("signal", "INT"))
     still_there()
+    if asked.parameters.get("only_check"):
+        return Done(CHECKED, {"mode": mode})
     if mode == "key":
         await session.ask("abort")
         return Done(DELIVERED, {"mode": mode})

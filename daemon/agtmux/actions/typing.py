@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from agtmux.actions.guards import StillThere
-from agtmux.actions.ledger import DELIVERED, TYPED_NOT_SUBMITTED, UNCERTAIN
+from agtmux.actions.ledger import DELIVERED, TYPED_IN_SHELL, TYPED_NOT_SUBMITTED, UNCERTAIN
 from agtmux.actions.reach import Reach, front_process, inhabited
 from agtmux.agents.contract import Footing, Glance
 from agtmux.agents.registry import Registry
@@ -76,8 +76,16 @@ class Typist:
         async with lock:
             yield
 
-    async def look(self, record: Record) -> Sight:
-        """What keys would meet; raises if they would not meet that agent at all."""
+    def check_reachable(self, record: Record) -> None:
+        """Raises AgtmuxError(E_TARGET_UNREACHABLE) while no key would get there."""
+        self._reach.check_reachable(record.runtime.target_id)
+
+    async def look(self, record: Record, *, shell: bool = False) -> Sight:
+        """What keys would meet; raises if they would not meet that agent at all.
+
+        Keys are for agents. `shell` says that they are meant for a program that is no agent, and for that alone.
+        """
+        check_agent(record, shell=shell)
         runtime = record.runtime
         who, front = inhabited(self._reach, record), front_process(self._reach, record)
         if front is None:
@@ -120,41 +128,50 @@ class Typist:
         *,
         enter: bool,
         may_join: bool = False,
+        shell: bool = False,
         before_enter: Callable[[], Awaitable[None]] | None = None,
     ) -> str:
-        """Types it, and submits it if that is wanted. Returns `delivered`, or `typed_not_submitted` if that was wanted;
-        raises whatever else came of it, with the result among the details."""
-        if not record.runtime.has_agent and "\n" in text and not enter:
+        """Types it, and submits it if that is wanted. Returns `delivered`, or `typed_not_submitted` if that was wanted,
+        or `typed_in_shell` for what an agent cannot have taken; raises whatever else came of it, with the result among
+        the details."""
+        check_agent(record, shell=shell)
+        if shell and "\n" in text and not enter:
             raise AgtmuxError(
                 ErrorCode.UNSUPPORTED, "a program that is no agent may run each line as it comes; add --enter if it may"
             )
-        sight = await self.prompt(record, still_there, may_join)
+        sight = await self.prompt(record, still_there, may_join, shell=shell)
         # What was there before belongs to what must be there afterwards.
         whole = sight.seen.draft + text
         deadline = _now() + _PATIENCE
         while not await self._run(record, {"do": "paste", **sight.errand, "text": text}):
             if _now() > deadline:
                 raise AgtmuxError(ErrorCode.PRECONDITION_FAILED, "its screen does not hold still; nothing was typed")
-            sight = await self.prompt(record, still_there, may_join)
+            sight = await self.prompt(record, still_there, may_join, shell=shell)
             whole = sight.seen.draft + text
         pasted_at = _now()
         try:
-            sight = await self._read_back(record, whole, still_there)
+            sight = await self._read_back(record, whole, still_there, shell=shell)
             if not enter:
                 return TYPED_NOT_SUBMITTED
             await asyncio.sleep(max(pasted_at + self._sheet(record).paste_window / 1_000 - _now(), 0))
             if before_enter is not None:
                 await before_enter()
-            return await self.submit(record, sight, whole, still_there)
+            return await self.submit(record, sight, whole, still_there, shell=shell)
         except AgtmuxError as error:
             if "result_code" in error.details:
                 raise
-            # The pane, or the way to it, was lost on the way.
-            raise _told(error.code, f"{error.message}; the text may be in its prompt", UNCERTAIN) from None
+            # The pane, or the way to it, was lost on the way. What tmux has handed to an agent that ends before it
+            # reads it, the kernel gives to the shell below. Nothing can call it back, but without Enter it is not run.
+            where = "at the prompt of what is there now" if error.code is ErrorCode.RUNTIME_STALE else "in its prompt"
+            raise _told(
+                error.code, f"{error.message}; the text may stand {where}, and Enter was not pressed", UNCERTAIN
+            ) from None
 
-    async def prompt(self, record: Record, still_there: StillThere, may_join: bool = False) -> Sight:
+    async def prompt(
+        self, record: Record, still_there: StillThere, may_join: bool = False, *, shell: bool = False
+    ) -> Sight:
         """A look at a prompt that takes a text; raises if it shows anything else."""
-        sight = await self.look(record)
+        sight = await self.look(record, shell=shell)
         check_no_dialog(still_there(), sight.seen)
         seen = sight.seen
         if record.runtime.has_agent:
@@ -174,11 +191,11 @@ class Typist:
                 )
         return sight
 
-    async def _read_back(self, record: Record, whole: str, still_there: StillThere) -> Sight:
+    async def _read_back(self, record: Record, whole: str, still_there: StillThere, *, shell: bool) -> Sight:
         """Until the prompt holds just that."""
         deadline = _now() + _PATIENCE
         while True:
-            sight = await self.look(record)
+            sight = await self.look(record, shell=shell)
             if _has_dialog(still_there(may_have_moved=True), sight.seen):
                 raise _told(ErrorCode.DIALOG_OPEN, "a dialog opened while it was typed; Enter was not pressed")
             if self.holds(record, sight, whole):
@@ -191,18 +208,20 @@ class Typist:
                 )
             await asyncio.sleep(_LOOK_EVERY)
 
-    async def submit(self, record: Record, sight: Sight, whole: str, still_there: StillThere) -> str:
+    async def submit(
+        self, record: Record, sight: Sight, whole: str, still_there: StillThere, *, shell: bool = False
+    ) -> str:
         """Presses Enter where the prompt holds just that, and looks whether it was taken."""
         try:
-            await self._enter(record, sight, whole, still_there)
+            await self._enter(record, sight, whole, still_there, shell=shell)
         except AgtmuxError as error:
             if "result_code" in error.details:
                 raise
             # It was lost before a key that the tmux server would have pressed.
             raise _not_entered(error.code, f"{error.message}; the text may be in its prompt", UNCERTAIN) from None
-        if not record.runtime.has_agent:
+        if shell:
             # A shell shows what it likes, and what it runs has its terminal by now.
-            return DELIVERED
+            return TYPED_IN_SHELL
         try:
             return await self._taken(record, whole)
         except AgtmuxError as error:
@@ -211,7 +230,7 @@ class Typist:
             why = f"Enter was pressed, and whether it was taken is not known: {error.message}"
             raise _told(ErrorCode.DELIVERY_UNCERTAIN, why, UNCERTAIN) from None
 
-    async def _enter(self, record: Record, sight: Sight, whole: str, still_there: StillThere) -> None:
+    async def _enter(self, record: Record, sight: Sight, whole: str, still_there: StillThere, *, shell: bool) -> None:
         deadline = _now() + _PATIENCE
         while True:
             if _has_dialog(still_there(may_have_moved=True), sight.seen):
@@ -222,7 +241,7 @@ class Typist:
                 return
             if _now() > deadline:
                 raise _not_entered(ErrorCode.PRECONDITION_FAILED, "its screen does not hold still")
-            sight = await self.look(record)
+            sight = await self.look(record, shell=shell)
 
     async def _taken(self, record: Record, whole: str) -> str:
         """Whether what was submitted has left the prompt."""
@@ -271,13 +290,30 @@ class Typist:
         return pane is not None and pane.command == glanced.command
 
     def _footing(self, agent_type: str, glanced: Glanced) -> Footing:
-        glance = Glance(glanced.text, glanced.title, glanced.command, is_alive=True)
+        glance = Glance(glanced.text, glanced.title, glanced.command, is_alive=True, width=glanced.width)
         if self._registry.knows(agent_type):
             footing = self._registry.footing(agent_type, glance)
             if footing is None:
                 raise AgtmuxError(ErrorCode.UNSUPPORTED, f"the adapter of {agent_type} does not know how to type")
             return footing
         return self._registry.footing_of_nobody(glance)
+
+
+def check_agent(record: Record, *, shell: bool) -> None:
+    """Raises if what would be typed is meant for an agent and none is in that pane, or the other way round."""
+    if not record.runtime.has_agent and not shell:
+        raise AgtmuxError(
+            ErrorCode.PRECONDITION_FAILED,
+            "no agent is in that pane, so a shell or another program would run what is typed; add --shell if that is"
+            " what you want",
+            {"expected": "agent", "found": "none"},
+        )
+    if record.runtime.has_agent and shell:
+        raise AgtmuxError(
+            ErrorCode.PRECONDITION_FAILED,
+            f"{record.runtime.agent_type} is in that pane and not a shell; leave --shell out to write to it",
+            {"expected": "none", "found": record.runtime.agent_type},
+        )
 
 
 def check_no_dialog(record: Record, seen: Seen) -> None:

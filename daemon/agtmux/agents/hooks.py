@@ -6,20 +6,33 @@ which is not the same as an event that is known to mean nothing.
 
 from __future__ import annotations
 
+import difflib
+import json
 import re
+import shlex
 from collections.abc import Iterator
 from typing import Annotated, Any, Final
 
 import msgspec
 
-from agtmux.domain.events import LONGEST_DETAIL, LONGEST_SUMMARY, Attention, Verdict, shortened
+from agtmux.domain.events import (
+    LONGEST_SUMMARY,
+    Attention,
+    Incomplete,
+    Verdict,
+    request,
+    shortened,
+    shortened_text,
+)
 from agtmux.domain.redact import Redacted, redact_text
 from agtmux.domain.states import Confidence, Reason, Source, State
 
 _REASON: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _OPTION_LIMIT: Final = 20
-# As much of a long text is looked through for secrets; far less of it is shown.
-_REDACTED: Final = 32 * LONGEST_DETAIL
+# As much of a long text is looked through for secrets; less of it is shown.
+_LONGEST_TEXT: Final = 64_000
+# Lines that are compared with each other; more are shown one after the other.
+_MOST_COMPARED: Final = 2_000
 
 
 class StartsWith(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -32,11 +45,16 @@ Condition = bool | str | StartsWith
 
 class AttentionRule(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """Where in the payload the question stands: dotted paths. Of `summary` the first that leads to a text is taken; if
-    that is more than a line, the detail begins with it. Then follow all that `detail` leads to, and what would be taken
-    out of a file and put in."""
+    that is more than a line, the detail begins with it. Then follow all that `detail` leads to, what would be taken
+    out of a file and put in, and whatever else `input` holds, which is all that a tool is called with."""
 
     kind: str
     summary: list[str]
+    input: str | None = None
+    # What has to be there, or else the payload does not say what would be done.
+    needs: list[str] = []
+    # What of the input says nothing that is not said by the rest.
+    beside: list[str] = []
     detail: list[str] = []
     removed: list[str] = []
     added: list[str] = []
@@ -78,20 +96,38 @@ class HookRule(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         rule = self.attention
         if rule is None:
             return None
-        whole = next(_texts(payload, rule.summary), None)
-        if whole is None:
+        found = next(((path, text) for path in rule.summary for text in _texts(payload, [path])), None)
+        if found is None:
             return None
-        summary = shortened(Redacted(" ".join(whole.split())), LONGEST_SUMMARY)
+        path, whole = found
         # Whoever says yes has to have seen all that it is for.
+        named = [*rule.detail, *rule.removed, *rule.added, *rule.beside, path]
+        others = _rest(payload, rule.input, named) if rule.input else []
+        if rule.input and not path.startswith(f"{rule.input}."):
+            # The name of a tool says little without what it is called with.
+            whole = " ".join([whole, *(" ".join(other.split()) for other in others)])
+        summary = shortened_text(" ".join(whole.split()), LONGEST_SUMMARY)
         parts = [*([] if whole == summary else [whole]), *_texts(payload, rule.detail)]
-        changed = [*_marked("- ", _texts(payload, rule.removed)), *_marked("+ ", _texts(payload, rule.added))]
+        changed = _diff([*_texts(payload, rule.removed)], [*_texts(payload, rule.added)])
         if changed:
-            parts.append("\n".join(changed))
-        return Attention(
+            parts.append(changed)
+        if path.startswith(f"{rule.input}."):
+            parts += ["\n".join(others)] if others else []
+        is_cut = any(len(value) > _LONGEST_TEXT for value in _texts(payload, named, limit=None))
+        is_told = rule.input is not None and isinstance(look_up(payload, rule.input), dict)
+        # A plan that is not in the payload is in a file.
+        is_told = is_told and (rule.kind != "plan" or path.startswith(f"{rule.input}."))
+        is_told = is_told and all(look_up(payload, each) for each in rule.needs)
+        is_told = is_told or rule.kind not in ("approval", "plan")
+        missing = Incomplete.TOO_LONG if is_cut else None if is_told else Incomplete.NOT_REPORTED
+        return request(
             kind=rule.kind,
             summary=summary,
-            detail=shortened(Redacted("\n\n".join(parts)), LONGEST_DETAIL) if parts else None,
+            detail="\n\n".join(parts) if parts else None,
             options=_options(payload, rule.options),
+            incomplete=missing,
+            subject=found[1],
+            is_brief=rule.kind == "approval" and not changed and not (others and path.startswith(f"{rule.input}.")),
         )
 
 
@@ -125,18 +161,35 @@ def look_up(payload: object, path: str) -> Any:
     return value
 
 
-def _texts(payload: object, paths: list[str]) -> Iterator[str]:
-    """What these paths lead to, redacted: before it is cut, so that no half of a secret escapes its pattern."""
+def _texts(payload: object, paths: list[str], limit: int | None = _LONGEST_TEXT) -> Iterator[str]:
+    """What these paths lead to."""
     for path in paths:
         value = look_up(payload, path)
         if isinstance(value, list) and value and all(isinstance(part, str) for part in value):
-            value = " ".join(value)
+            value = shlex.join(value)
         if isinstance(value, str) and value.strip():
-            yield redact_text(value.strip()[:_REDACTED])
+            yield value.strip("\r\n")[:limit]
 
 
-def _marked(sign: str, texts: Iterator[str]) -> list[str]:
-    return [f"{sign}{line}" for text in texts for line in text.split("\n")]
+def _rest(payload: object, path: str, named: list[str]) -> list[str]:
+    """Whatever else a tool is called with, as `name: value`."""
+    value = look_up(payload, path)
+    if not isinstance(value, dict):
+        return []
+    shown = {each.removeprefix(f"{path}.").partition(".")[0] for each in named if each.startswith(f"{path}.")}
+    rest = ((name, each) for name, each in value.items() if name not in shown and each not in (None, "", [], {}))
+    return [f"{name}: {each if isinstance(each, str) else json.dumps(each, ensure_ascii=False)}" for name, each in rest]
+
+
+def _diff(removed: list[str], added: list[str]) -> str:
+    """What is taken out and what is put in, in the order of the text. Lines that stay are shown around it."""
+    before, after = ("\n".join(texts).split("\n") if texts else [] for texts in (removed, added))
+    if not before or not after or len(before) + len(after) > _MOST_COMPARED:
+        return "\n".join([*(f"- {line}" for line in before), *(f"+ {line}" for line in after)])
+    lines = difflib.unified_diff(before, after, lineterm="", n=3)
+    hunks = [line for line in lines if not line.startswith(("--- ", "+++ "))]
+    shown = hunks[1:] if hunks and hunks[0].startswith("@@") else hunks
+    return "\n".join("@@" if line.startswith("@@") else f"{line[:1]} {line[1:]}" for line in shown)
 
 
 def _options(payload: object, path: str | None) -> tuple[Redacted, ...]:

@@ -18,6 +18,7 @@ from typing import Any, TextIO
 from agtmux.chat.protocol import Told, fitted, tool_line
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.legible import legible
+from agtmux.probe.owners import connected
 
 PROMPT = "› "
 DETACH = "/detach"
@@ -327,11 +328,11 @@ class Left(Exception):
 
 def talk(path: str, *, history: bool = False) -> str:
     """Until the session ends, for the reason that is returned; raises Left when the person does."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as session:
-        try:
-            session.connect(path)
-        except OSError as error:
-            raise AgtmuxError(ErrorCode.NOT_FOUND, f"no session answers on {path}: {error.strerror}") from None
+    try:
+        connection = connected(os.fsencode(path), None)
+    except OSError as error:
+        raise AgtmuxError(ErrorCode.NOT_FOUND, f"no session answers on {path}: {error.strerror}") from None
+    with socket.socket(fileno=connection.detach()) as session:
         return _Talk(session, Terminal(sys.stdout, has_colours(sys.stdout), history=history)).run(history)
 
 

@@ -41,7 +41,8 @@ class Frame:
         return ["".join(text for _, text in line) for line in self.lines]
 
     def as_ansi(self) -> str:
-        rows = ["".join(_painted(style, text) for style, text in line) + "\x1b[K" for line in self.lines]
+        # Cleared before it is written: after a full row, the cursor is still on its last character.
+        rows = ["\x1b[K" + "".join(_painted(style, text) for style, text in line) for line in self.lines]
         cursor = "\x1b[?25l" if self.cursor is None else f"\x1b[{self.cursor[0] + 1};{self.cursor[1] + 1}H\x1b[?25h"
         return "\x1b[?25l\x1b[H" + "\r\n".join(rows) + "\x1b[J" + cursor
 
@@ -55,7 +56,9 @@ def paint(look: Look, width: int, height: int) -> Frame:
         lines.append(_spoken(text, manner))
     if look.step.lines:
         lines.append(())
-    below, cursor = _SCREENS[look.step.screen](look, min(width, _WIDEST_BOX))
+    # A rule goes across the whole pane, as an agent's own does; by that its dialog is known to be whole.
+    room = width if manner.border == "rule" else min(width, _WIDEST_BOX)
+    below, cursor = _SCREENS[look.step.screen](look, room)
     top = len(lines)
     lines += below
     hidden = max(0, len(lines) - height)

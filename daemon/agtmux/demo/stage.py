@@ -224,4 +224,4 @@ def _escaped(word: str) -> str:
 
 def _actor(scene: Scene, lasts: int) -> list[str]:
     # -P: what lies in the directory of the pane must not pass for a module of ours.
-    return [sys.executable, "-P", "-m", "agtmux.demo.actor", scene.name, format_duration(lasts)]
+    return [*paths.python_module("agtmux.demo.actor"), scene.name, format_duration(lasts)]

@@ -1,46 +1,106 @@
-"""Whether what an agent has reported to ask, and what its screen shows, are one question.
+"""What an agent has reported to ask for, and what its screen shows: one request, or two.
 
-A yes goes to the dialog on the screen. So where this is in doubt they are two, and the screen's own words are shown.
+A report holds what would run, from the agent itself. A key goes to the dialog on the screen. So a key is pressed only
+where both are known to be one; where they differ, both are shown, and no key is pressed.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from enum import Enum
 from typing import Final
 
-from agtmux.domain.events import Attention
+from agtmux.domain.events import FULL_ROW, LONGEST_DETAIL, Attention, Incomplete, shortened
+from agtmux.domain.redact import Redacted
 
-_FRAME: Final = " \t│┃"
 _COUNTED: Final = re.compile(r"(?:\S+ )?(\S+) \(?\+\d+ -\d+\)?")
-# Letters and digits of a plan that no other is likely to have in a row.
-_TELLING: Final = 10
+_ON_SCREEN: Final = "On its screen:"
+_LEFT_OUT: Final = re.compile(r"\[?(?:…|\.\.\.)")
+# So much of a command no other is likely to begin or end with.
+_TELLING: Final = 16
 
 
-def is_same(told: Attention | None, seen: Attention | None) -> bool:
-    if told is None or seen is None:
+class Relation(Enum):
+    # What runs is the same, to the last character.
+    SAME = "same"
+    # Both are about the same file or plan, and nothing shows whether they would do the same to it.
+    SAME_SUBJECT = "same subject"
+    # The screen shows a part of what was reported, and no more than that.
+    PART = "part"
+    # The report does not say what would run.
+    UNSAID = "unsaid"
+    OTHER = "other"
+
+
+def relation(reported: Attention, seen: Attention) -> Relation:
+    if reported == seen:
+        return Relation.SAME
+    if reported.kind == seen.kind == "plan":
+        return _of_plans(reported, seen)
+    if reported.incomplete is not Incomplete.NOT_REPORTED and (same := _compared(reported.subject, seen.subject)):
+        return same
+    if seen.incomplete is not None and _is_part(reported.subject, seen.subject):
+        return Relation.PART
+    if "/" in reported.subject and "\n" not in reported.subject and _is_file(reported.subject, _lines(seen)):
+        return Relation.SAME_SUBJECT
+    return Relation.UNSAID if reported.incomplete is Incomplete.NOT_REPORTED else Relation.OTHER
+
+
+def is_one(reported: Attention | None, seen: Attention | None) -> bool:
+    """Whether an answer to what is shown may go to what is on the screen."""
+    if reported is None or seen is None:
         return True
-    shown = [line for line in (each.strip(_FRAME) for each in _lines(seen)) if line]
-    if told.kind == seen.kind == "plan":
-        return _is_plan(told, shown)
-    return _is_whole(told.summary, shown) or (told.summary.startswith("/") and _is_file(told.summary, shown))
+    if reported.incomplete is Incomplete.SCREEN_DIFFERS:
+        return False
+    return relation(reported, seen) in (Relation.SAME, Relation.SAME_SUBJECT, Relation.PART)
+
+
+def both(reported: Attention, seen: Attention, incomplete: Incomplete | None) -> Attention:
+    """The report with what the screen shows below it."""
+    texts = [reported.detail or reported.summary, f"{_ON_SCREEN}\n{seen.detail or seen.summary}"]
+    detail = shortened(Redacted("\n\n".join(texts)), LONGEST_DETAIL)
+    if incomplete is None and len(detail) == LONGEST_DETAIL:
+        incomplete = Incomplete.TOO_LONG
+    return replace(reported, detail=detail, incomplete=incomplete, is_brief=False)
+
+
+def is_shown(question: Attention | None, shown: Attention | None) -> bool:
+    """Whether all of that question is in what is shown."""
+    if question is None or shown is None or question == shown:
+        return question == shown
+    text = question.detail or question.summary
+    return (question.kind, question.summary, question.subject) == (shown.kind, shown.summary, shown.subject) and (
+        shown.detail or ""
+    ).startswith(f"{text}\n\n{_ON_SCREEN}\n")
+
+
+def _compared(reported: str, seen: str) -> Relation | None:
+    """Blanks count as one, and a screen's own line breaks as one. A row that is full may also have been broken within
+    a word, and then nothing tells whether a line break stood there."""
+    wanted, is_certain, at = " ".join(reported.split()), True, 0
+    for char in re.sub(rf" ?{FULL_ROW} ?", FULL_ROW, re.sub(r"[^\S\x1f]+", " ", seen).strip()):
+        if char == FULL_ROW:
+            is_blank = wanted[at : at + 1] == " "
+            is_certain, at = is_certain and is_blank, at + is_blank
+        elif wanted[at : at + 1] == char:
+            at += 1
+        else:
+            return None
+    if not wanted or at != len(wanted):
+        return None
+    return Relation.SAME if is_certain else Relation.SAME_SUBJECT
+
+
+def _is_part(whole: str, seen: str) -> bool:
+    """Whether a screen shows the beginning or the end of it. An agent says what it leaves out in between."""
+    asked, begin = _bare(whole), _bare(_LEFT_OUT.split(seen)[0])
+    is_end, is_begin = asked.endswith(_bare(seen)), begin != _bare(seen) and asked.startswith(begin)
+    return len(begin) >= _TELLING and (is_end or is_begin)
 
 
 def _lines(attention: Attention) -> list[str]:
-    return [attention.summary, *(attention.detail or "").splitlines()]
-
-
-def _is_whole(summary: str, shown: list[str]) -> bool:
-    """Whether some lines of it, one after the other, are just that: a command that is a part of another is not it."""
-    asked, is_cut = _bare(summary.removesuffix("…")), summary.endswith("…")
-    for first in range(len(shown)):
-        text = ""
-        for line in shown[first:]:
-            text += _bare(line)
-            if text == asked or (is_cut and asked and text.startswith(asked)):
-                return True
-            if not asked.startswith(text):
-                break
-    return False
+    return [line.strip() for line in (attention.summary, *(attention.detail or "").splitlines()) if line.strip()]
 
 
 def _is_file(path: str, shown: list[str]) -> bool:
@@ -64,17 +124,21 @@ def _is_end(name: str, path: str) -> bool:
     return path.endswith("/" + name.removeprefix("~/").removeprefix("./").lstrip("/"))
 
 
-def _is_plan(told: Attention, shown: list[str]) -> bool:
-    """A screen shows it without its markup, and often only a part, or above the dialog and nothing in it."""
-    whole = _plain(f"{told.summary}{told.detail or ''}")
-    drawn = [text for line in shown if not line.endswith(("?", ":")) and len(text := _plain(line)) >= _TELLING]
-    return not drawn or any(text in whole for text in drawn)
+def _of_plans(reported: Attention, seen: Attention) -> Relation:
+    """A screen shows a plan without its markup, in a part of it, or not at all."""
+    if reported.incomplete is Incomplete.NOT_REPORTED:
+        return Relation.UNSAID
+    whole = _letters(reported.subject)
+    drawn = [_letters(line) for line in seen.subject.splitlines() if not line.endswith("?")]
+    if all(line in whole for line in drawn):
+        return Relation.SAME if "".join(drawn) == whole or not drawn else Relation.SAME_SUBJECT
+    return Relation.OTHER
 
 
 def _bare(text: str) -> str:
-    # Some put a shell's prompt before a command.
-    return "".join(text.removeprefix("$ ").split())
+    """Without blanks, as a screen breaks lines."""
+    return "".join(text.replace(FULL_ROW, "").split())
 
 
-def _plain(text: str) -> str:
+def _letters(text: str) -> str:
     return "".join(filter(str.isalnum, text))

@@ -103,10 +103,10 @@ def test_the_first_path_that_leads_to_a_text_is_the_summary() -> None:
 
 
 def test_a_summary_is_one_line_and_everything_is_bounded() -> None:
-    asked = attention_of({"a": "one\n  two\t" + "x" * 999, "d": "y" * 9_999, "o": ["z" * 999] * 99})
+    asked = attention_of({"a": "one\n  two\t" + "x" * 999, "d": "y" * 20_000, "o": ["z" * 999] * 99})
     assert asked.summary.startswith("one two x")
     assert len(asked.summary) <= 200
-    assert len(asked.detail) == 2_000 and asked.detail.startswith("one\n  two\tx")
+    assert len(asked.detail) == 16_000 and asked.detail.startswith("one\n  two\tx")
     assert [len(option) for option in asked.options] == [200] * 20
 
 
@@ -114,16 +114,16 @@ def test_the_detail_has_all_that_a_yes_is_for() -> None:
     assert attention_of({"a": "ls"}).detail is None
     assert attention_of({"a": "ls", "d": "look", "e": "around"}).detail == "look\n\naround"
     long = "echo a\n" + "rm -rf build && " * 20
-    assert attention_of({"a": long, "d": "clean"}).detail == f"{long.strip()}\n\nclean"
+    assert attention_of({"a": long, "d": "clean"}).detail == f"{long}\n\nclean"
     changed = attention_of({"a": "label.py", "x": "def label():\n    pass", "y": "def label(text):"})
     assert changed.detail == "- def label():\n-     pass\n+ def label(text):"
 
 
 def test_a_detail_that_is_cut_says_so_and_lets_no_secret_through() -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
-    for before in range(1_960, 2_010):
+    for before in range(15_960, 16_010):
         detail = attention_of({"a": "x", "d": "y" * before + " " + secret + " " + "z" * 100_000}).detail
-        assert detail.endswith("…") and len(detail) == 2_000
+        assert detail.endswith("…") and len(detail) == 16_000
         assert secret[:12] not in detail
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from agtmux.domain.events import Incomplete
 from agtmux.domain.states import Health, Source
 from agtmux.engine.apply import Record, settle
 from unit.builders import POLICY, a_record, a_signal, after, an_attention
@@ -47,9 +48,9 @@ def test_nothing_was_seen_or_nothing_is_asked() -> None:
         ("label.txt", 1, "label.txt", None),
         # It may still be drawn.
         ("rm -rf /", -1, "rm -rf /", None),
-        # It had the time to be, and something else is there: that is what a yes would be for.
-        ("rm -rf /", -2, "touch label.txt", "f1"),
-        ("label.txt", -2, "touch label.txt", "f1"),
+        # It had the time to be, and something else is there: no key goes to that.
+        ("rm -rf /", -2, "rm -rf /", None),
+        ("label.txt", -2, "label.txt", None),
         ("touch label.txt", -2, "touch label.txt", "f1"),
     ],
 )
@@ -59,7 +60,22 @@ def test_what_is_shown_to_be_asked_and_what_a_yes_would_be_for_are_one(
     record = settled(a_sighting(), a_report(reported, at=at))
     assert record.row.attention is not None
     assert (record.row.attention.summary, record.dialog) == (asks, expected)
-    assert record.asks(an_attention(asks)) and not record.asks(an_attention("make deploy"))
+    assert record.asks(an_attention(reported)) and not record.asks(an_attention("make deploy"))
+
+
+def test_a_report_and_a_screen_that_differ_are_both_shown_and_are_no_whole_request() -> None:
+    record = settled(a_sighting(), a_report("rm -rf /", at=-2))
+    assert record.row.attention is not None and record.row.attention.detail is not None
+    assert "rm -rf /" in record.row.attention.detail and "touch label.txt" in record.row.attention.detail
+    assert record.row.attention.incomplete is Incomplete.SCREEN_DIFFERS
+
+
+def test_a_report_that_does_not_say_what_would_run_gives_way_to_the_screen() -> None:
+    vague = replace(an_attention("it needs you"), incomplete=Incomplete.NOT_REPORTED)
+    for at, asks, expected in ((-1, "it needs you", None), (-2, "touch label.txt", "f1")):
+        record = settled(a_sighting(), a_signal(Source.HOOK, "waiting_approval", at=at, attention=vague))
+        assert record.row.attention is not None
+        assert (record.row.attention.summary, record.dialog) == (asks, expected)
 
 
 def test_the_next_dialog_that_no_report_tells_of_is_another_question() -> None:
@@ -67,7 +83,8 @@ def test_the_next_dialog_that_no_report_tells_of_is_another_question() -> None:
     after_it = replace(before, signals={**before.signals, Source.POLLER: a_sighting("rm -r labels", at=3, dialog="f2")})
     now = settle(after_it, health=Health.OK, now=after(5), policy=POLICY)
     assert now.row.attention is not None
-    assert (now.row.attention.summary, now.dialog) == ("rm -r labels", "f2")
+    # Nothing tells whether what was reported is still asked, so no key is pressed.
+    assert now.dialog is None and "rm -r labels" in (now.row.attention.detail or "")
     # Whoever means to answer the one before is refused.
     assert now.row.state_version > before.row.state_version
 

@@ -1,91 +1,108 @@
-"""When a report and a screen are taken to ask the same."""
+"""Whether a report and a screen ask for the same, and what is shown where nothing tells."""
 
 import pytest
 
-from agtmux.domain.events import Attention
+from agtmux.domain.events import FULL_ROW, Attention, Incomplete
 from agtmux.domain.redact import Redacted
-from agtmux.engine.questions import is_same
+from agtmux.engine.questions import Relation, both, is_one, is_shown, relation
+
+SAME, SUBJECT, PART, UNSAID, OTHER = Relation
 
 
-def an_attention(summary: str, detail: str | None = None, kind: str = "approval") -> Attention:
-    return Attention(kind, Redacted(summary), None if detail is None else Redacted(detail))
+def reported(subject: str, kind: str = "approval", **more: object) -> Attention:
+    return Attention(kind, Redacted(subject), None, (), more.get("incomplete"), Redacted(subject))  # type: ignore[arg-type]
 
 
-def bash(command: str) -> Attention:
-    """As a screen has it."""
-    return an_attention(command, f"Bash command\n{command}\nMake a label\nDo you want to proceed?")
+def seen(subject: str, detail: str = "", kind: str = "approval", incomplete: Incomplete | None = None) -> Attention:
+    shown = detail or f"Bash command\n{subject}\nMake a label\nDo you want to proceed?"
+    summary = " ".join(subject.replace(FULL_ROW, " ").split())
+    return Attention(kind, Redacted(summary), Redacted(shown), (), incomplete, Redacted(subject))
 
 
-LINES = "mkdir -p out\nfor n in 1 2; do\ntouch $n\ndone"
+LINES = "mkdir -p out\nfor n in 1 2; do\n  touch $n\ndone"
+EDIT = "Do you want to make this edit to label.py?"
 
 
 @pytest.mark.parametrize(
-    ("told", "seen"),
+    ("subject", "screen", "expected"),
     [
-        ("touch label.txt", bash("touch label.txt")),
-        ("touch  label.txt", bash("touch label.txt")),
-        ("touch label.txt", an_attention("run it", "│ touch label.txt      │\nDo you want to run this command?")),
-        ("touch label.txt", an_attention("touch label.txt (Make it) ←", "?  Shell touch label.txt\ntouch label.txt")),
-        ("touch /var/lib/labels.db", an_attention("x", "Run this?\n$ touch /var/lib/labels.db")),
-        # Over several lines, its own or the screen's.
-        (" ".join(LINES.split()), an_attention("x", f"Bash command\n{LINES}\nLoop")),
-        ("touch a.txt b.txt c.txt", an_attention("x", "Bash command\n│ touch a.txt b.t │\n│ xt c.txt        │")),
-        # Cut.
-        ("touch a.txt b.tx…", bash("touch a.txt b.txt c.txt")),
-        # Files.
+        ("touch label.txt", seen("touch label.txt"), SAME),
+        ("touch  label.txt", seen("touch label.txt"), SAME),
+        (LINES, seen(LINES.replace("  touch", "touch")), SAME),
+        # A full row ends where a blank was.
+        ("touch a.txt b.txt", seen(f"touch a.txt{FULL_ROW}b.txt"), SAME),
+        # Or within a word, and then a line break may have been there.
+        ("touch a.txt b.txt", seen(f"touch a.txt b{FULL_ROW}.txt"), SUBJECT),
+        ("rm -r /tmp/x", seen("rm -r / tmp/x"), OTHER),
+        ("rm -r /tmp/x", seen("rm -r /\ntmp/x"), OTHER),
+        # What is more, less or otherwise.
+        ("touch x", seen("rm -r labels"), OTHER),
+        ("ls", seen("touch x\nls"), OTHER),
+        ("ls", seen("ls\ntouch x"), OTHER),
+        ("ls", seen("ls\n\ntouch x"), OTHER),
+        ("rm -r labels/old", seen("rm -r labels"), OTHER),
+        ("rm -r…", seen("rm -r labels"), OTHER),
+        ("", seen("rm -r labels"), OTHER),
+        # A screen that shows a part of it, and says so.
         (
-            "/work/src/label.py",
-            an_attention("Do you want to make this edit to label.py?", "Edit file\nsrc/label.py\n+ x"),
+            "echo 1; echo 2; echo 3; echo 4; echo 5",
+            seen("echo 3; echo 4; echo 5", incomplete=Incomplete.NOT_ON_SCREEN),
+            PART,
         ),
-        ("/work/src/label.py", an_attention("Do you want to edit /work/src/label.py?")),
-        ("/work/src/label.py", an_attention("Do you want to edit ~/src/label.py?")),
-        ("/work/.env", an_attention("Do you want to create .env?")),
-        ("/work/src/label.py", an_attention("label.py (+1 -1)", "Make these edits?\nlabel.py (+1 -1)\n1 -x")),
+        (
+            "touch labels/parcel-001.txt; rm x",
+            seen("touch labels/parcel-001.txt [… 2 lines]", incomplete=Incomplete.LEFT_OUT),
+            PART,
+        ),
+        ("echo 3; echo 4; echo 5", seen("rm x; echo 4; echo 5", incomplete=Incomplete.NOT_ON_SCREEN), OTHER),
+        # Files, which are not told by what would be done to them.
+        ("/work/src/label.py", seen(EDIT, "Edit file\nsrc/label.py\n+ x\n" + EDIT), SUBJECT),
+        ("/work/src/label.py", seen("Do you want to edit /work/src/label.py?"), SUBJECT),
+        ("/work/src/label.py", seen("Do you want to edit ~/src/label.py?"), SUBJECT),
+        ("/work/.env", seen("Do you want to create .env?"), SUBJECT),
+        ("/work/src/label.py", seen("label.py (+1 -1)", "Make these edits?\nlabel.py (+1 -1)\n1 -x"), SUBJECT),
+        ("/work/label.py", seen("rm label.py"), OTHER),
+        ("/work/deploy.sh", seen("./deploy.sh"), OTHER),
+        ("/work/old/label.py", seen(EDIT, "Edit file\nsrc/label.py"), OTHER),
+        ("/work/label.py", seen("Do you want to edit /work/src/label.py?"), OTHER),
+        ("/work/", seen("Do you want to create labels.txt?"), OTHER),
     ],
 )
-def test_one_question(told: str, seen: Attention) -> None:
-    assert is_same(an_attention(told), seen)
+def test_how_a_report_and_a_screen_are_related(subject: str, screen: Attention, expected: Relation) -> None:
+    assert relation(reported(subject), screen) is expected
+    assert is_one(reported(subject), screen) is (expected is not OTHER)
+
+
+def test_a_report_that_says_nothing_of_what_would_run_settles_nothing() -> None:
+    vague = reported("needs your permission", incomplete=Incomplete.NOT_REPORTED)
+    assert relation(vague, seen("rm -r labels")) is UNSAID
+    assert not is_one(vague, seen("rm -r labels"))
+    assert relation(vague, vague) is SAME
+
+
+PLAN = "# Labels\n\n1. **Read** the labels\n2. Print"
 
 
 @pytest.mark.parametrize(
-    ("told", "seen"),
+    ("drawn", "expected"),
     [
-        ("touch x", bash("rm -r labels")),
-        # A part of it is not it.
-        ("ls", bash("rm -r labels")),
-        ("labels", bash("rm -r labels")),
-        ("rm -r", bash("rm -r labels")),
-        ("rm -r labels", bash("rm -r")),
-        ("rm -r labels/old", bash("rm -r labels")),
-        ("rm -r…", bash("echo rm -r labels")),
-        ("…", bash("rm -r labels")),
-        ("", bash("rm -r labels")),
-        # A file is not a command that has it in it.
-        ("/work/label.py", bash("rm label.py")),
-        ("/work/deploy.sh", bash("./deploy.sh")),
-        ("/work/deploy.sh", bash("deploy.sh")),
-        ("/work/x", bash("rm -r x")),
-        # Nor one of the same name elsewhere.
-        ("/work/old/label.py", an_attention("Do you want to make this edit to label.py?", "Edit file\nsrc/label.py")),
-        ("/work/label.py", an_attention("Do you want to edit /work/src/label.py?")),
-        ("/work/", an_attention("Do you want to create labels.txt?")),
+        ("Labels\n1. Read the labels\n2. Print", SAME),
+        ("1. Read the labels", SUBJECT),
+        ("Is this the plan to follow?", SAME),
+        ("Delete all labels", OTHER),
+        ("Labels\n1. Read the labels\n2. Delete", OTHER),
     ],
 )
-def test_two_questions(told: str, seen: Attention) -> None:
-    assert not is_same(an_attention(told), seen)
+def test_a_plan_is_known_by_what_is_drawn_of_it(drawn: str, expected: Relation) -> None:
+    assert relation(reported(PLAN, "plan"), seen(drawn, drawn, "plan")) is expected
 
 
-def test_a_plan_is_known_by_what_is_drawn_of_it() -> None:
-    told = an_attention(
-        "# Labels - 1. **Read** the labels - 2. Print…", "# Labels\n\n1. **Read** the labels\n2. Print", "plan"
-    )
-    drawn = "Ready to code?\n│ Labels               │\n│ 1. Read the labels   │\nWould you like to proceed?"
-    assert is_same(told, an_attention("Would you like to proceed?", drawn, "plan"))
-    assert not is_same(told, an_attention("Would you like to proceed?", "Ready to code?\nDelete all labels", "plan"))
-    assert not is_same(told, bash("rm -r labels"))
-    # It may stand above the dialog.
-    assert is_same(told, an_attention("Is this the plan to follow?", "Is this the plan to follow?", "plan"))
-
-
-def test_who_says_nothing_says_nothing_else() -> None:
-    assert is_same(None, bash("ls")) and is_same(an_attention("ls"), None)
+def test_where_nothing_tells_both_are_shown() -> None:
+    question, screen = reported("ls"), seen("rm -r labels")
+    shown = both(question, screen, Incomplete.SCREEN_DIFFERS)
+    assert shown.summary == "ls" and shown.detail is not None
+    assert "ls" in shown.detail and "rm -r labels" in shown.detail
+    # The hook's own answer is for what is shown; a key is for neither.
+    assert is_shown(question, shown) and not is_shown(screen, shown)
+    assert not is_one(shown, screen)
+    assert is_one(None, screen) and is_one(question, None)

@@ -19,7 +19,7 @@ from agtmux.agents.screen.layout import Layout
 # An option that is marked, as dialogs have one: no line may fit this when a key is pressed that is not for a dialog.
 # The same to Python and to tmux, within a format of which it has no sign that means anything there.
 MARKED_OPTION: Final = "^[ │┃║▌]*([❯›●▶▸→»◉➤] *[0-9]+[.)]|[❯›●▶▸→»◉➤] (Yes|No|Allow|Approve|Run))"
-_MARKED: Final = re.compile(MARKED_OPTION)
+MARKED: Final = re.compile(MARKED_OPTION)
 _MOST_TELLING: Final = 3
 # A line of a change, with its number or its sign.
 _CODE: Final = re.compile(r"\W*\d+ *(?:[-+]|$| )|[ │┃║]*[-+] ?")
@@ -74,10 +74,7 @@ def _of_dialog(layout: Layout) -> Hold:
         return NO_HOLD
     lines = layout.capture.lines
     # The options, and from them upwards what they are about, with the changes that were drawn before it.
-    first, left = choice.top, len(Heading.of(layout, choice).changes)
-    while left and first > 0:
-        first -= 1
-        left -= bool(lines[first].content)
+    first = choice.top - len(Heading.of(layout, choice).changes)
     wanted = [*choice.rows, *range(choice.options[0].line - 1, first - 1, -1)]
     telling = [at for at in wanted if _tells(lines[at].text)]
     anchors = _alone(layout.capture, telling)
@@ -90,7 +87,7 @@ def _of_dialog(layout: Layout) -> Hold:
 
 
 def _absent(capture: Capture) -> str:
-    return "" if any(_MARKED.match(line.text) for line in capture.lines) else MARKED_OPTION
+    return "" if any(MARKED.match(line.text) for line in capture.lines) else MARKED_OPTION
 
 
 def _alone(capture: Capture, wanted: Iterable[int]) -> tuple[Anchor, ...]:

@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Final, NamedTuple
+from unicodedata import combining, east_asian_width
 
 _MOST_CHARACTERS: Final = 1 << 18
 _MOST_LINES: Final = 400
@@ -24,7 +25,8 @@ _ESCAPE: Final = re.compile(
 _NUMBER: Final = re.compile(r"[0-9]{1,4}")
 # No `|`: people and commands type that one.
 _VERTICAL: Final = "│┃║▏▕▌"
-_HORIZONTAL: Final = frozenset("─━═╌╍┄┅┈┉▔▁▀▄⎯-")
+# No hyphen: a row of hyphens is text that a model or a command has written.
+_HORIZONTAL: Final = frozenset("─━═╌╍┄┅┈┉▔▁▀▄⎯")
 _CORNERS: Final = frozenset("╭╮╰╯┌┐└┘┏┓┗┛├┤┬┴┼")
 _DRAWN: Final = _HORIZONTAL | _CORNERS
 # A rule may carry a label: `── some name ──`.
@@ -47,12 +49,20 @@ PLAIN: Final = Look()
 @dataclass(frozen=True)
 class Line:
     text: str
+    # Of each character, and where it is known of the blank behind the last.
     looks: tuple[Look, ...]
 
     @cached_property
     def content(self) -> str:
         """Without what frames it: the sides of a box, a scroll bar, spaces."""
         return self.text.strip().strip(_VERTICAL).strip()
+
+    @cached_property
+    def columns(self) -> int:
+        """How many columns of a terminal it takes."""
+        if self.text.isascii():
+            return len(self.text)
+        return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in self.text)
 
     @cached_property
     def start(self) -> int:
@@ -94,6 +104,14 @@ class Capture:
     has_looks: bool
     # False also if the agent was told to use none.
     has_colours: bool
+    # The columns of the pane, where its terminal has told them; 0 where not.
+    pane_width: int = 0
+    # Rows were left out above, or columns at the right.
+    is_cut: bool = False
+
+    @cached_property
+    def width(self) -> int:
+        return self.pane_width or max((line.columns for line in self.lines), default=0)
 
     @cached_property
     def end(self) -> int:
@@ -101,12 +119,15 @@ class Capture:
         return next((at + 1 for at in range(len(self.lines) - 1, -1, -1) if self.lines[at].text.strip()), 0)
 
 
-def read_capture(text: str) -> Capture:
+def read_capture(text: str, pane_width: int = 0) -> Capture:
     lines: list[Line] = []
+    is_cut = False
     look = PLAIN
     has_colours = False
-    for raw in _bounded(text):
+    bounded = _bounded(text)
+    for raw in bounded:
         if _ESCAPE.search(raw) is None:
+            is_cut = is_cut or len(raw) > _MOST_COLUMNS
             line = raw[:_MOST_COLUMNS].replace("\xa0", " ").rstrip()
             lines.append(Line(line, (look,) * len(line)))
             continue
@@ -124,10 +145,14 @@ def read_capture(text: str) -> Capture:
                 look = _changed(look, parameters)
                 has_colours = has_colours or bool(look.foreground)
         pieces.append(raw[position:])
-        looks += [look] * (len(raw) - position)
-        line = "".join(pieces)[:_MOST_COLUMNS].replace("\xa0", " ").rstrip()
-        lines.append(Line(line, tuple(looks[: len(line)])))
-    return Capture(tuple(lines), "\x1b[" in text, has_colours)
+        # And the look of what is behind its end: a cursor that is drawn there is a blank, which is cut off.
+        looks += [look] * (len(raw) - position + 1)
+        whole = "".join(pieces)
+        is_cut = is_cut or len(whole) > _MOST_COLUMNS
+        line = whole[:_MOST_COLUMNS].replace("\xa0", " ").rstrip()
+        lines.append(Line(line, tuple(looks[: len(line) + 1])))
+    is_cut = is_cut or len(bounded) < text.rstrip("\n").count("\n") + 1
+    return Capture(tuple(lines), "\x1b[" in text, has_colours, pane_width, is_cut)
 
 
 def _bounded(text: str) -> list[str]:

@@ -27,6 +27,9 @@ _SHELL_PROMPT: Final = re.compile(
 # With what is left of the line before it and behind it.
 _KILLED: Final = re.compile(r".{0,3}(?:Killed|Terminated|Aborted|Segmentation fault)")
 _BLANK_OR_END: Final = ("", " ")
+# Lines between a composer and a list that belongs to it: hints.
+_MOST_MENU: Final = 4
+_ANSWER: Final = re.compile(r"(?:yes|no|allow|deny|approve|reject|accept|decline)\b", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,9 @@ def read_layout(
         if composer.bottom > first and not is_option and not is_within_box(capture, composer, first):
             is_left = _shell_is_below(capture, composer.bottom) or _shell_wrote_over(capture, composer.frame)
             return Layout(capture, composer, None, choice, is_left)
+        if _is_menu_below(capture, composer, choice):
+            is_left = _shell_is_below(capture, composer.bottom) or _shell_wrote_over(capture, composer.frame)
+            return Layout(capture, composer, None, None, is_left)
     if choice is not None:
         is_left = _shell_is_below(capture, choice.options[0].line + 1) or _shell_wrote_over(capture, choice.top)
         return Layout(capture, None, choice, None, is_left)
@@ -69,6 +75,18 @@ def read_layout(
         return Layout(capture, composer, None, None, is_left)
     is_left = _shell_is_below(capture, capture.end - 1) or _shell_wrote_over(capture, 0)
     return Layout(capture, None, None, None, is_left)
+
+
+def _is_menu_below(capture: Capture, composer: Composer, choice: Choice) -> bool:
+    """Whether a list without numbers belongs to the composer above it: one between two rules is still there to type at,
+    and a dialog begins with a rule of its own."""
+    first = choice.options[0].line
+    if composer.frame == composer.top or composer.bottom >= capture.end or not capture.lines[composer.bottom].is_rule:
+        return False
+    between = capture.lines[composer.bottom + 1 : first]
+    if choice.is_numbered or first - composer.bottom > _MOST_MENU or any(line.is_rule for line in between):
+        return False
+    return not any(_ANSWER.match(label) for label in choice.labels)
 
 
 def _shell_is_below(capture: Capture, start: int) -> bool:

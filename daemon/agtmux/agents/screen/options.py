@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from agtmux.agents.screen.capture import Capture, Line
+from agtmux.agents.screen.frame import BAR, Frame, find_frame
 
 # What stands before the choice that Enter would take; arrows tell that the list goes on there.
 _SELECTORS: Final = "❯›>●▶▸→»◉➤"
@@ -17,11 +18,10 @@ OPTION: Final = re.compile(
 )
 _PLAIN_OPTION: Final = re.compile(rf"(?P<selector>[{_SELECTORS}])\s+(?P<label>\S.*)")
 _KEYS: Final = re.compile(r"\b(?:enter|esc|tab|space)\b|[↑↓⏎↵]", re.I)
+# What keys do, in a low pane just below the last option.
+_HINTS: Final = re.compile(r"\b(?:enter|esc|tab|space) [a-z ]+ · | · (?:enter|esc|tab|space) [a-z]", re.I)
 _ANSWER: Final = re.compile(r"(?:yes|no)\b", re.I)
-# Along the lines of a dialog that may have its options side by side.
-BAR: Final = "▌"
 _ROW: Final = re.compile(r"(?:Yes|Allow|Approve)\b.* {2,}(?:No|Deny|Cancel|Abort)\b", re.I)
-_PROPOSALS: Final = ("? ", "• Proposed ")
 _FEW_BETWEEN: Final = 6
 _MOST_BETWEEN: Final = 30
 # Rows from the end in which a list without numbers is looked for.
@@ -29,8 +29,6 @@ _NEAR_END: Final = 18
 # Below a list there are hints, and what has its place at the bottom of the screen.
 _MOST_BELOW: Final = 14
 _MOST_LEFT: Final = 4
-# A dialog with a long command or a diff is that high.
-_MOST_ABOVE: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +43,15 @@ class Choice:
     """A list to choose from, on the live part of the screen."""
 
     options: tuple[Option, ...]
-    # Lines from the first that belongs to it to the one after the last.
-    top: int
+    frame: Frame
+    # The line after the last that belongs to it.
     bottom: int
     is_numbered: bool
+
+    @property
+    def top(self) -> int:
+        """The first line that belongs to it."""
+        return self.frame.top
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -64,7 +67,7 @@ class Choice:
 
 
 def find_choice(capture: Capture, framed: bool, plain_option: re.Pattern[str] | None) -> Choice | None:
-    """The lowest list with one choice marked. Dialogs that are `framed` have a rule above, others two blank lines.
+    """The lowest list with one choice marked. Dialogs that are `framed` have a rule above, others a title in bold.
     Where typed lines look like options, an option without a number is known by `plain_option`."""
     marked = [options for options in _numbered(capture) if any(option.is_selected for option in options)]
     best = marked[-1] if marked else None
@@ -82,7 +85,7 @@ def find_choice(capture: Capture, framed: bool, plain_option: re.Pattern[str] | 
     below = capture.lines[best[-1].line + 1 : capture.end]
     if sum(not line.is_blank for line in below) > _MOST_BELOW:
         return None
-    return Choice(best, _top(capture, best[0].line, framed), capture.end, is_numbered)
+    return Choice(best, find_frame(capture, best[0].line, framed=framed), capture.end, is_numbered)
 
 
 def _cut_off(capture: Capture) -> tuple[Option, ...] | None:
@@ -140,7 +143,7 @@ def _siblings(capture: Capture, at: int, column: int, step: int) -> list[Option]
     found = []
     while 0 <= (at := at + step) < capture.end:
         line = capture.lines[at]
-        if line.is_blank or line.is_rule or line.start < column:
+        if line.is_blank or line.is_rule or line.start < column or (step > 0 and _HINTS.search(line.content)):
             break
         # What is further in describes the one above it.
         if line.start <= column + 2:
@@ -168,8 +171,20 @@ def _numbered(capture: Capture) -> Iterator[tuple[Option, ...]]:
         if number == expected:
             options.append(Option(at, found["label"].strip(), _is_selected(line, found)))
             expected += 1
-    if len(options) >= 2:
+    if len(options) >= 2 or (options and _is_only_one_shown(capture, options[0])):
         yield tuple(options)
+
+
+def _is_only_one_shown(capture: Capture, option: Option) -> bool:
+    """Whether a low pane shows one option of more: an arrow beside it says so, or it is a marked yes or no further in
+    than what was typed."""
+    if not option.is_selected:
+        return False
+    around = capture.lines[max(option.line - 1, 0) : option.line + 3]
+    if any(line.content and not line.content.strip(_ARROWS) for line in around):
+        return True
+    is_near_end = option.line >= capture.end - _NEAR_END
+    return is_near_end and capture.lines[option.line].start > 0 and _ANSWER.match(option.label) is not None
 
 
 def _goes_on(capture: Capture, last: int, at: int) -> bool:
@@ -183,29 +198,3 @@ def _goes_on(capture: Capture, last: int, at: int) -> bool:
 
 def _is_selected(line: Line, found: re.Match[str]) -> bool:
     return found["selector"] is not None or line.look_at(line.start).reverse
-
-
-def _top(capture: Capture, first: int, framed: bool) -> int:
-    """The first line of what the options are about."""
-    top = first
-    while top > 0 and capture.lines[top - 1].text.startswith(BAR):
-        top -= 1
-    if top < first:
-        # What it is about was said above.
-        said = range(top - 1, max(top - _MOST_ABOVE, -1), -1)
-        return next((up for up in said if capture.lines[up].text.startswith(_PROPOSALS)), top)
-    has_text = False
-    for up in range(first - 1, max(first - _MOST_ABOVE, 0) - 1, -1):
-        line = capture.lines[up]
-        if line.is_rule and not _is_inner_rule(line):
-            return up
-        if not framed and has_text and (line.text[:1].strip() or (line.is_blank and capture.lines[up - 1].is_blank)):
-            return top
-        if not line.is_blank:
-            has_text, top = True, up
-    return max(first - _MOST_ABOVE, 0) if framed else top
-
-
-def _is_inner_rule(line: Line) -> bool:
-    """A dotted line, or one within the sides of a box: it divides the dialog and does not begin it."""
-    return line.text.strip()[:1] in "╌╍┄┅┈┉│┃║"

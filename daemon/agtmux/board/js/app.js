@@ -40,6 +40,8 @@ class Board {
   sent = new Map();
   settledAt = 0;
   order = undefined;
+  // Dialogs that are not shown whole, and that a person has asked to approve all the same.
+  reviewed = new Set();
   #busy = new Set();
   #view = new Overview(this);
   #drawing = 0;
@@ -52,7 +54,7 @@ class Board {
   }
 
   async start() {
-    addEventListener("hashchange", () => this.#route());
+    addEventListener("hashchange", () => this.#moved());
     document.addEventListener("keydown", (event) => this.#pressed(event));
     document.getElementById("skip").addEventListener("click", (event) => {
       event.preventDefault();
@@ -65,10 +67,8 @@ class Board {
     addEventListener("resize", () => this.draw());
     setInterval(() => !document.hidden && this.draw(), AGES_EVERY);
     setInterval(() => !document.hidden && this.isLive && this.#askTargets(), TARGETS_EVERY);
-    const code = new URLSearchParams(location.hash.slice(1)).get("code");
+    const code = takenCode();
     if (code !== null) {
-      // It is worth nothing any more, and need not stay in the history either.
-      history.replaceState(null, "", "#/");
       await this.#enterWith({ code });
     } else if (key()) {
       this.#begin();
@@ -181,6 +181,13 @@ class Board {
       this.status = { phase: "connecting" };
       this.#begin();
     }
+  }
+
+  /** To another view, or with a new code, as a link that is pasted into an open page brings it. */
+  async #moved() {
+    const code = takenCode();
+    if (code !== null) await this.#enterWith({ code });
+    this.#route();
   }
 
   #route() {
@@ -326,6 +333,13 @@ class Board {
     await signOut().catch(forget);
     this.#linked({ phase: "signed-out" });
   }
+}
+
+/** The code behind the #, once: then it is worth nothing any more, and need not stay in the history either. */
+function takenCode() {
+  const code = new URLSearchParams(location.hash.slice(1)).get("code");
+  if (code !== null) history.replaceState(null, "", "#/");
+  return code;
 }
 
 function move(by) {

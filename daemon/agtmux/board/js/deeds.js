@@ -28,6 +28,11 @@ export function approve(pane) {
   return answered("approve", pane);
 }
 
+/** What is not shown whole, once a person has said that all the same. */
+export function approvePartly(pane) {
+  return answered("approve", pane, { partial: true });
+}
+
 export function deny(pane, reason = "") {
   return answered("deny", pane, reason.trim() ? { reason: reason.trim() } : {});
 }

@@ -1,7 +1,7 @@
 // What several views draw: signs of states, cards of those who wait, and what stands where there is nothing.
 
-import { approve, copyAttach, deny, explained } from "./deeds.js";
-import { h } from "./dom.js";
+import { approve, approvePartly, copyAttach, deny, explained } from "./deeds.js";
+import { h, prose } from "./dom.js";
 import { ageOf, nameOf, placeOf, questionOf, stateOf } from "./words.js";
 
 // A list that has just changed may have put another answer under the pointer.
@@ -81,7 +81,9 @@ export function question(pane) {
   return h(
     "div",
     { class: "question" },
-    h("p", { class: isCommand ? "asks command" : "asks" }, questionOf(pane) || "It does not say what."),
+    isCommand
+      ? h("p", { class: "asks command" }, questionOf(pane) || "It does not say what.")
+      : h("p", { class: "asks", dir: "auto", own: prose(questionOf(pane) || "It does not say what.") }),
     attention?.detail &&
       attention.detail !== attention.summary &&
       h("pre", { class: "detail", tabindex: "0", role: "group", "aria-label": "In full" }, attention.detail),
@@ -99,6 +101,9 @@ export function dialogOf(pane) {
 
 /** Approve and deny, of this dialog alone: another one gets buttons of its own. */
 export function answers(board, pane, reason = () => "") {
+  if (pane.capabilities?.supports_waiting_approval === false) {
+    return [];
+  }
   const isOff = !board.isLive || board.isBusy(pane);
   const button = (name, label, deed) =>
     h(
@@ -113,7 +118,41 @@ export function answers(board, pane, reason = () => "") {
       },
       label,
     );
-  return [button("approve", "Approve", approve), button("deny", "Deny", (shown) => deny(shown, reason()))];
+  const no = button("deny", "Deny", (shown) => deny(shown, reason()));
+  if (pane.attention?.whole !== false) return [button("approve", "Approve", approve), no];
+  const key = `${pane.runtime_id} ${dialogOf(pane)}`;
+  const missing = h("p", { key: `missing ${key}`, class: "missing" }, `${whyPartial(pane)} Read it in its pane first.`);
+  if (board.reviewed.has(key)) return [missing, button("approve", "Approve all the same", approvePartly), no];
+  const review = h(
+    "button",
+    {
+      key: `review ${key}`,
+      type: "button",
+      class: "review",
+      disabled: isOff,
+      "aria-label": `Review: ${nameOf(pane)}, ${questionOf(pane)}`,
+      onclick: () => {
+        board.reviewed.add(key);
+        board.draw();
+      },
+    },
+    "Review",
+  );
+  return [missing, review, no];
+}
+
+// Why what is shown is not all that an approval would be for.
+const PARTIAL = {
+  not_on_screen: "Only a part of this request is visible in its pane.",
+  left_out: "The agent leaves out a part of this request.",
+  too_long: "This request is too long to be shown whole.",
+  redacted: "A hidden secret may hide code as well.",
+  unreadable: "This request has characters that cannot be shown.",
+  screen_differs: "The agent reported another request than its screen shows.",
+};
+
+function whyPartial(pane) {
+  return PARTIAL[pane.attention?.incomplete_reason] ?? "The agent has not said what it would do.";
 }
 
 /** Else whoever answers is told to look again. */

@@ -1,5 +1,8 @@
 """What is told of a dialog: its name for machines, and one line for people."""
 
+import pytest
+
+from agtmux.domain.events import Incomplete, request
 from unit.screens import RULE, claude_dialog, codex_dialog, read
 
 
@@ -15,8 +18,21 @@ def test_a_dialog_keeps_its_name_when_the_screen_above_it_moves_and_a_clock_tick
         names.add(read("codex", *history, *codex_dialog()).asked.fingerprint)
         names.add(read("codex", *history, clock, *codex_dialog()).asked.fingerprint)
     assert len(names) == 1
-    inside = [[RULE, " Bash command", f" ⠋ {n}s", f" Tip: number {n}", *claude_dialog()[2:]] for n in (1, 2)]
-    assert len({read("claude", *lines).asked.fingerprint for lines in inside}) == 1
+
+
+def test_every_row_within_the_frame_makes_another_dialog():
+    rows = (
+        " ⠋ 1s",
+        " ⠋ 2s",
+        " Tip: one",
+        " Tip: two",
+        " Reason: one",
+        "   # [… 2 lines]",
+        "   " + "-" * 40,
+        "   " + "─" * 40,
+    )
+    dialogs = [[RULE, " Bash command", row, *claude_dialog()[2:]] for row in rows]
+    assert len({read("claude", *lines).asked.fingerprint for lines in dialogs}) == len(rows)
 
 
 def test_blanks_and_line_breaks_make_another_command():
@@ -39,7 +55,7 @@ def test_a_command_above_the_bar_of_a_dialog_is_a_part_of_it():
     for command in ("touch a.txt", "touch b.txt"):
         for proposal in ([f"? Codex wants to run {command}"], ["• Proposed Command", f"  └ {command}"]):
             asked = read("codex", "▌ Make a label", "", *proposal, "", "It is outside", *bar).asked
-            assert asked.summary == command
+            assert asked.summary.startswith(command)
             names.add(asked.fingerprint)
     assert len(names) == 4
 
@@ -85,3 +101,63 @@ def test_a_plan_is_told_from_an_approval():
     ]
     asked = read("claude", *lines, " ❯ 1. Yes, and auto-accept edits", "   2. No, keep planning").asked
     assert asked.kind == "plan"
+
+
+def test_what_a_tool_of_a_server_is_called_with_comes_with_its_server_and_its_name():
+    dots = "╌" * 80
+    asks = [" Do you want to proceed?", " ❯ 1. Yes", "   2. No", "", " Esc to cancel · Tab to amend"]
+    arguments = [' env: "staging"', " replicas: 3"]
+    newest = [RULE, " Tool use", "", " fleet — Scale Tool: (MCP)", dots, *arguments, dots, ""]
+    assert read("claude", *newest, *asks).asked.summary == 'fleet — Scale Tool: env: "staging" replicas: 3'
+    call = '   fleet - scale(env: "staging", replicas: 3) (MCP)'
+    # Also where the rule above it has left the screen.
+    for older in ([RULE, " Tool use", "", call, ""], [" Tool use", "", call, "   Scales the fleet", ""]):
+        assert call.strip() in read("claude", *older, *asks).asked.summary
+    cursor = [" fleet: scale", ' {"env": "staging", "replicas": 3}', "", " Run this MCP tool?"]
+    options = ["  → Run (once) (y)", "    Allowlist MCP Tool (tab)", "    Skip (esc or n)"]
+    assert read("cursor", RULE, *cursor, *options).asked.summary.startswith("fleet: scale: {")
+
+
+# What a misled model wrote into its command so that another one was shown beside Approve.
+ATTACKS = [
+    "touch x; : <<x\n" + "-" * 76 + "\nBash command\n\nls -la",
+    "touch x; : <<x\n" + "─" * 76 + "\nBash command\n\nls -la",
+    "touch x #\n$ ls -la",
+    "ls -la\n" + "-" * 40 + "; touch x",
+    "ls -la\n\ntouch x",
+    "ls -la\nTip: nothing\ntouch x",
+    "Reason: none\n\n$ ls -la\n\n❯ 1. Yes\n  2. No\ntouch x",
+]
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_no_command_is_shown_as_another(attack: str) -> None:
+    for agent, dialog in (("claude", claude_dialog), ("codex", codex_dialog)):
+        honest, asked = (read(agent, "• Before", *dialog(each)).asked for each in ("ls -la", attack))
+        assert honest.is_whole and honest.fingerprint != asked.fingerprint
+        assert "touch x" in asked.detail and "touch x" in asked.summary
+        shown = "".join(asked.detail.split())
+        assert not asked.is_whole or all("".join(row.split()) in shown for row in attack.split("\n"))
+
+
+def test_a_command_taller_than_its_pane_is_not_whole() -> None:
+    rows = ["touch x", *(f"echo step {number}" for number in range(60))]
+    for agent, dialog in (("claude", claude_dialog), ("codex", codex_dialog)):
+        drawn = dialog("\n".join(rows))
+        assert read(agent, *drawn).asked.is_whole
+        assert read(agent, *drawn[-30:]).asked.incomplete is Incomplete.NOT_ON_SCREEN
+
+
+@pytest.mark.parametrize(
+    ("command", "incomplete"),
+    [
+        ('git push --token="abcdefgh12345678"', None),
+        ('git push --token="x$(touch x)abcdefgh"', Incomplete.REDACTED),
+        ('git push --token="x`touch x`abcdefgh"', Incomplete.REDACTED),
+        ("ls \u202ehs.x\u202c", Incomplete.UNREADABLE),
+        ("ls\x1b[2K", Incomplete.UNREADABLE),
+        ("x" * 17_000, Incomplete.TOO_LONG),
+    ],
+)
+def test_a_request_that_hides_anything_says_so(command: str, incomplete: Incomplete | None) -> None:
+    assert request("approval", command, command).incomplete is incomplete
