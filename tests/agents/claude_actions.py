@@ -21,6 +21,8 @@ THINK = f"Think about labels. do:think{{{{{MINUTES}}}}}"
 STREAM = f"Tell me about labels. do:slow{{{{{MINUTES}}}}}"
 # Not sleep: newer versions refuse to.
 LASTING = "tail -f README.md"
+# Auto mode lets no command pass that sends something, if the server does not check it.
+UNCHECKED = "Send it. do:bash{{curl -X POST http://labels.invalid/send}}"
 WATCH = f"Wait for the printer. do:bash{{{{{LASTING}}}}}"
 
 
@@ -171,6 +173,11 @@ def tools_listed(pane: AgentPane) -> None:
     """Waits for the MCP server to be asked what it has."""
     pane.wait_until((pane.stage.home / "listed").exists, "the MCP server")
     time.sleep(1.5)
+
+
+def tools_known(pane: AgentPane) -> None:
+    """Waits for the server that asks the user to be listed; it takes a moment to start."""
+    time.sleep(3)
 
 
 def kill(pane: AgentPane) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from pathlib import Path
 from typing import Any
 
 from agents.bench import AgentPane, Launch, Stage
@@ -10,6 +12,8 @@ from agents.model import anthropic
 
 NAME = "claude"
 PROTOCOLS = (anthropic,)
+# Of the server that asks the user something itself.
+ASKING_TOOLS = ("mcp__parcels__weigh_parcel", "mcp__parcels__pay_postage")
 
 
 def prepare(stage: Stage) -> Launch:
@@ -25,9 +29,13 @@ def prepare(stage: Stage) -> Launch:
     servers = {"post": {"type": "stdio", "command": "python3", "args": [str(stage.home / "post.py")]}}
     if "mcp" in wishes:
         state["mcpServers"] = servers
+    if "tools" in wishes:
+        script = stage.project / "tools.py"
+        script.write_text(Path(__file__).with_name("parcel_tools.py").read_text("utf-8"), "utf-8")
+        state["mcpServers"] = {"parcels": {"type": "stdio", "command": sys.executable, "args": [str(script)]}}
     if "mcp-unknown" in wishes:
         (stage.project / ".mcp.json").write_text(json.dumps({"mcpServers": servers}), "utf-8")
-    settings: dict[str, Any] = {"permissions": {"allow": ["Bash(sleep:*)", "Bash(tail:*)", "Read"]}}
+    settings: dict[str, Any] = {"permissions": {"allow": ["Bash(sleep:*)", "Bash(tail:*)", "Read", *ASKING_TOOLS]}}
     (stage.home / ".claude").mkdir()
     (stage.home / ".claude.json").write_text(json.dumps(state), "utf-8")
     (stage.home / ".claude" / "settings.json").write_text(json.dumps(settings), "utf-8")
@@ -55,7 +63,8 @@ def prepare(stage: Stage) -> Launch:
     if tuple(map(int, stage.version.split("."))) < (1, 0, 30):
         # It knew no modes then.
         return Launch((), env)
-    return Launch(("--permission-mode", "plan" if "plan" in wishes else "default"), env)
+    mode = next((mode for mode in ("plan", "auto") if mode in wishes), "default")
+    return Launch(("--permission-mode", mode), env)
 
 
 def ready(pane: AgentPane) -> None:

@@ -368,6 +368,42 @@ _SCENES = (
     question("notes", "A note was typed to an answer.", ASK, keys("Tab"), typed("the green one")),
     question("plan-mode", "The model asks a question in plan mode.", PLAN_MODE, ASK),
 
+    *(
+        scene("waiting_input", "question", f"question-{name}", did, work(2), say(f"Do it. do:tool{{{{{tool}|{{}} }}}}"),
+              *drives, wish="mcp", proof=unanswered(Kind.TOOL), attention=Attention("question", "", ()))
+        for name, did, tool, drives in (
+            ("url", "An MCP server asks to open a page.", "pay_postage", (shows("labels.invalid"),)),
+            ("url-opened", "The page that an MCP server asked for was opened.", "pay_postage",
+             (shows("labels.invalid"), keys("Enter"), shows("(?i)finish"))),
+            ("elicitation", "An MCP server asks for two values.", "weigh_parcel", (shows("Field 1/2"),)),
+            ("elicitation-text", "An MCP server asks for a text.", "weigh_parcel",
+             (shows("Field 1/2"), keys("Enter"), shows("Field 2/2"))),
+        )
+    ),
+    busy("streaming-still", "The model is writing, and nothing on the screen is animated.", say(STREAM), STREAMS,
+         wish="still"),
+    busy("waiting-still", "The model has not said anything yet, and nothing is animated.", say(THINK), work(),
+         wish="still"),
+    quoted("busy-claude", "the busy line of another agent as its first words"),
+    quoted("busy-codex", "Codex's own busy line as its first words"),
+    *(
+        overlay(f"{name}{after}", f"Opened {name}{why}.", *before, *drives)
+        for after, why, before in (
+            ("", "", (turn("Hello. do:say{{Three labels are printed.}}"),)),
+            ("-error", " after an error", (say("Hello. do:error{{500}}"), FAILED)),
+        )
+        for name, drives in (
+            ("history", (keys("C-r"), shows("(?i)search"))),
+            ("memories", (command("/memories"), shows("(?i)memories"))),
+            ("statusline", (command("/statusline"), shows("(?i)status line"))),
+            ("keymap", (command("/keymap"), shows("(?i)keymap"))),
+            ("theme", (command("/theme"), shows("(?i)theme"))),
+            ("skills", (command("/skills"), shows("(?i)skills"))),
+        )
+    ),
+    overlay("shortcuts-error", "Opened the shortcuts after an error.", say("Hello. do:error{{500}}"), FAILED, keys("?"),
+            shows("(?i)shortcuts|newline")),
+
     stopped("denied", "A command was refused with Esc.", say(BASH), DIALOG),
     stopped("denied-edit", "A change was refused with Esc.", say("Change it. do:change{{label.py}}"), DIALOG,
             wish="read-only"),

@@ -36,7 +36,7 @@ def version_of(text: str) -> tuple[int, ...]:
 
 
 def prepare(stage: Stage) -> Launch:
-    """Wishes: untrusted, login, outdated (a model with a successor), update, hooks, mcp, read-only, retries."""
+    """Wishes: untrusted, login, outdated (a model with a successor), update, hooks, mcp, read-only, retries, still."""
     home = stage.home / ".codex"
     home.mkdir()
     env = {
@@ -93,8 +93,11 @@ def _settings(stage: Stage) -> str:
         "daemon_auto_start = false",
         "default_mode_request_user_input = true",
     ]
-    if version >= (0, 155):
-        lines += ["[tui]", "screen_reader_detection_done = true"]
+    tui = ["screen_reader_detection_done = true"] if version >= (0, 155) else []
+    if "still" in stage.wishes:
+        tui.append("animations = false")
+    if tui:
+        lines += ["[tui]", *tui]
     if "untrusted" not in stage.wishes:
         lines += [f'[projects."{stage.project}"]', 'trust_level = "trusted"']
     if "mcp" in stage.wishes:

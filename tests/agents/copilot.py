@@ -107,6 +107,17 @@ def interrupt(pane: AgentPane) -> None:
 DIALOG = shows(r"1\. Yes")
 ASKED = play(DIALOG, rests)
 STREAMING = (say(STREAM), shows("word12"))
+
+
+def approve_if_asked(pane: AgentPane) -> None:
+    """Some versions ask before they call a tool that only reads."""
+    with contextlib.suppress(AssertionError):
+        pane.wait_for(r"1\. Yes", 3.0)
+        rests(pane)
+        pane.keys("Enter")
+
+
+APPROVED = approve_if_asked
 TOOL = (say(SLEEP), ASKED, press("Enter"), runs_sleep, work())
 CHOICE = f"Ask me. do:ask{{{{{QUESTION}|Red|Blue}}}}"
 # Not the prompt's own words.
@@ -417,6 +428,91 @@ SCENES = (
         proof=unanswered(Kind.ASK_MANY),
     ),
     question("text", "The model asks for a text.", say(f"Ask me. do:ask{{{{{QUESTION}}}}}"), work(2), options=()),
+    question(
+        "other",
+        "The last answer is marked, which takes words of one's own.",
+        say(CHOICE),
+        CHOICES,
+        rests,
+        press("Down", "Down"),
+        options=(),
+    ),
+    question(
+        "other-typed",
+        "Words of one's own were typed.",
+        say(CHOICE),
+        CHOICES,
+        rests,
+        press("Down", "Down"),
+        lambda pane: pane.type("the green one"),
+        work(1),
+        options=(),
+    ),
+    question(
+        "elicitation",
+        "An MCP server asks for two values.",
+        work(2),
+        say("Weigh it. do:tool{{weigh_parcel|{} }}"),
+        APPROVED,
+        shows("(?i)needs information"),
+        options=(),
+        proof=unanswered(Kind.TOOL),
+        wishes=frozenset({"tools"}),
+        attention=Attention("question", "", ()),
+    ),
+    question(
+        "elicitation-second",
+        "An MCP server asks for two values, the first is given.",
+        work(2),
+        say("Weigh it. do:tool{{weigh_parcel|{} }}"),
+        APPROVED,
+        shows("(?i)needs information"),
+        rests,
+        lambda pane: pane.type("12"),
+        work(0.5),
+        press("Enter"),
+        options=(),
+        proof=unanswered(Kind.TOOL),
+        wishes=frozenset({"tools"}),
+        attention=Attention("question", "", ()),
+    ),
+    question(
+        "url",
+        "An MCP server asks to open a page.",
+        work(2),
+        say("Pay it. do:tool{{pay_postage|{} }}"),
+        APPROVED,
+        shows("(?i)wants you to visit"),
+        options=(),
+        proof=unanswered(Kind.TOOL),
+        wishes=frozenset({"tools"}),
+        attention=Attention("question", "", ()),
+    ),
+    busy(
+        "compact",
+        "The history is being compacted.",
+        turn("Hello. do:say{{Three labels are printed.}}"),
+        send(f"/compact Be brief. do:slow{{{{{MINUTES}}}}}"),
+        asked_times(2),
+        work(2),
+    ),
+    overlay("permissions", "Opened the choice of permissions.", send("/permissions"), shows("(?i)permission mode")),
+    overlay(
+        "model-error",
+        "Opened the list of models after an error.",
+        say("Hello. do:error{{400}}"),
+        work(3),
+        send("/model"),
+        shows("(?i)search models"),
+    ),
+    overlay(
+        "permissions-error",
+        "Opened the choice of permissions after an error.",
+        say("Hello. do:error{{400}}"),
+        work(3),
+        send("/permissions"),
+        shows("(?i)permission mode"),
+    ),
     stopped("denied", "A command was denied with Esc.", say(BASH), ASKED, press("Escape"), CANCELLED, proof=denied),
     stopped(
         "streaming",

@@ -63,8 +63,10 @@ def prepare(stage: Stage) -> Launch:
     env = {"GOOGLE_GEMINI_BASE_URL": stage.url}
     if "nokey" not in stage.wishes:
         env["GEMINI_API_KEY"] = "dummy"
-    if "few-colours" not in stage.wishes:
+    if not stage.wishes & {"few-colours", "no-colours"}:
         env["COLORTERM"] = "truecolor"
+    if "no-colours" in stage.wishes:
+        env["NO_COLOR"] = "1"
     return Launch((), env)
 
 
@@ -99,6 +101,12 @@ def _settings(stage: Stage) -> dict[str, Any]:
         off["maxAttempts"] = 1
     if "alternate" in wishes:
         settings["ui"] = {"useAlternateBuffer": True}
+    if "vim" in wishes:
+        off["vimMode"] = True
+    if "no-footer" in wishes:
+        settings["ui"] = {"hideFooter": True}
+    if theme := next((wish.partition("=")[2] for wish in wishes if wish.startswith("theme=")), ""):
+        settings["ui"] = {"theme": theme.replace("_", " ")}
     if "tools" in wishes:
         tools = Path(__file__).with_name("parcel_tools.py")
         copied = stage.project / "tools.py"
@@ -108,7 +116,7 @@ def _settings(stage: Stage) -> dict[str, Any]:
 
 
 def ready(pane: AgentPane) -> None:
-    pane.wait_for("Type your message", START)
+    pane.wait_for("Type your message|INSERT mode|NORMAL mode", START)
     rests(pane)
 
 
@@ -119,6 +127,20 @@ TOOL = (say(SLEEP), ASKED, press("Enter"), runs_sleep, work())
 CHOICE = f"Ask me. do:ask{{{{{QUESTION}|Red|Blue}}}}"
 # Not the prompt's own words.
 CHOICES = shows(r"Blue(?!\s*\}\})")
+PAGES = json.dumps(
+    {
+        "questions": [
+            {
+                "question": question,
+                "header": header,
+                "type": "choice",
+                "multiSelect": False,
+                "options": [{"label": label, "description": f"Take {label}"} for label in ("Red", "Blue")],
+            }
+            for question, header in ((QUESTION, "First"), ("Which parcel goes last?", "Last"))
+        ]
+    }
+)
 QUEUED = play(shows(r"(?s)then print them again.*Type your message"), work(0.5))
 CANCELLED = shows(r"[Cc]ancelled|^[ │]*-  Shell")
 
@@ -471,6 +493,79 @@ SCENES = (
         work(1),
         options=(),
     ),
+    *(
+        draft(f"draft-{name}{after}", f"Typed {what}{why}, and did not send it.", write(text), wishes=frozenset(extra))
+        for after, why, more in (
+            ("", "", ()),
+            ("-256", " in a terminal with 256 colours", ("few-colours",)),
+            ("-none", " with no colours", ("no-colours",)),
+        )
+        for name, what, text, wish in (
+            ("plain", "a sentence", "print three labels", ""),
+            ("japanese", "a sentence in Japanese", "小包のラベルを三つ印刷してください", ""),
+            ("vim", "a sentence in vim mode", "iprint three labels", "vim"),
+            ("no-footer", "a sentence without a footer", "print three labels", "no-footer"),
+            ("light", "a sentence with a light theme", "print three labels", "theme=GitHub_Light"),
+            ("ansi", "a sentence with the terminal's own colours", "print three labels", "theme=ANSI"),
+        )
+        for extra in [{*more, *([wish] if wish else [])}]
+    ),
+    draft(
+        "draft-lines-256",
+        "Typed three lines in a terminal with 256 colours and did not send them.",
+        write("print three labels\\"),
+        press("Enter"),
+        write("one for each parcel\\"),
+        press("Enter"),
+        write("and stop"),
+        wishes=frozenset({"few-colours"}),
+    ),
+    draft(
+        "draft-denied-256",
+        "Denied a command and typed why, in a terminal with 256 colours.",
+        say(BASH),
+        ASKED,
+        press("Escape"),
+        CANCELLED,
+        write("Denied: use the other folder"),
+        wishes=frozenset({"few-colours"}),
+    ),
+    *(
+        idle(f"start-{name}", f"Started it with {what}.", rests, wishes=frozenset({wish}))
+        for name, what, wish in (
+            ("vim", "vim mode", "vim"),
+            ("no-footer", "no footer", "no-footer"),
+            ("light", "a light theme", "theme=GitHub_Light"),
+            ("no-colours", "no colours", "no-colours"),
+        )
+    ),
+    busy(
+        "compress",
+        "The history is being compressed.",
+        turn("Tell me all. do:show{{long}} summary:think{{600}}"),
+        turn("And again. do:show{{long}}"),
+        turn("And again. do:show{{long}}"),
+        send("/compress"),
+        lambda pane: pane.wait_until(lambda: pane.server.busy, "the request for a summary", 20),
+        work(2),
+    ),
+    *(
+        question(
+            f"pages{after}",
+            "The model asks two questions on pages of their own.",
+            say(f"Ask me. do:tool{{{{ask_user|{PAGES}}}}}"),
+            shows("Blue"),
+            *keys,
+            options=(),
+            proof=unanswered(Kind.TOOL),
+            attention=Attention("question", "", ()),
+        )
+        for after, keys in (
+            ("", ()),
+            ("-second", (rests, press("Enter"))),
+            ("-review", (rests, press("Enter"), work(0.5), press("Enter"))),
+        )
+    ),
     stopped("denied", "A command was denied with Esc.", say(BASH), ASKED, press("Escape"), CANCELLED, proof=denied),
     stopped(
         "denied-last",
@@ -546,6 +641,23 @@ SCENES = (
     focus_dialog("theme", "/theme", "the list of themes", "(?i)select theme"),
     focus_dialog("settings", "/settings", "the settings", "(?i)^.{0,4}> ?settings|settings"),
     focus_dialog("auth", "/auth", "the ways to log in", "(?i)how would you like to authenticate"),
+    idle(
+        "command-usage",
+        "Sent a command that wants another word, and was told so.",
+        send("/permissions"),
+        shows("(?i)subcommand"),
+        rests,
+    ),
+    idle(
+        "command-usage-error",
+        "The same after a turn that failed.",
+        say("Hello. do:error{{400}}"),
+        shows("API Error"),
+        rests,
+        send("/permissions"),
+        shows("(?i)subcommand"),
+        rests,
+    ),
     focus_dialog("editor", "/editor", "the list of editors", "(?i)vscodium|preferred editor"),
     focus_dialog("resume", "/resume", "the list of sessions", "(?i)sessions|no auto-saved"),
     overlay(

@@ -367,7 +367,7 @@ def test_a_conversation_in_a_terminal() -> None:
 
         tmux("new-session", "-d", "-x", "44", "-y", "40", "-c", str(stage.project), "sh")
         try:
-            enter(f"{COMMANDS / 'agtmux'} chat --program {stage.executable}")
+            enter(f'"{COMMANDS}/agtmux" chat --program {stage.executable}')
             shows("Ctrl-D leaves")
             enter("Hello. do:say{{Three labels are printed.}}")
             shows("Three labels are printed.")

@@ -47,14 +47,15 @@ def messages(exchange: Exchange) -> None:
             "cache_read_input_tokens": 0,
         },
     }
-    tool = _tool(step, offered, request) if step.is_tool else None
-    reason = "tool_use" if tool else "end_turn"
+    calls = [Step(Kind.BASH, part) for part in step.parts] if step.kind is Kind.PARALLEL else [step]
+    tools = [_tool(call, offered, request) for call in calls] if step.is_tool else []
+    reason = "tool_use" if tools else "end_turn"
     if request.get("stream"):
         with exchange.events() as stream:
-            _stream(exchange, stream, message, step, tool, reason)
+            _stream(exchange, stream, message, step, tools, reason)
     else:
         text = {"type": "text", "text": "".join(step.words)}
-        exchange.json({**message, "content": [tool or text], "stop_reason": reason})
+        exchange.json({**message, "content": tools or [text], "stop_reason": reason})
 
 
 def count_tokens(exchange: Exchange) -> None:
@@ -77,7 +78,7 @@ def _stream(
     stream: EventStream,
     message: dict[str, Any],
     step: Step,
-    tool: dict[str, Any] | None,
+    tools: list[dict[str, Any]],
     reason: str,
 ) -> None:
     def send(kind: str, **fields: Any) -> None:
@@ -85,16 +86,16 @@ def _stream(
 
     send("message_start", message=message)
     send("content_block_start", index=0, content_block={"type": "text", "text": ""})
-    for word in ["I will use a tool."] if tool else step.words:
+    for word in ["I will use a tool."] if tools else step.words:
         send("content_block_delta", index=0, delta={"type": "text_delta", "text": word})
         if step.kind is Kind.SLOW:
             exchange.pause(WORD_TIME)
     send("content_block_stop", index=0)
-    if tool:
+    for index, tool in enumerate(tools, 1):
         delta = {"type": "input_json_delta", "partial_json": json.dumps(tool["input"])}
-        send("content_block_start", index=1, content_block={**tool, "input": {}})
-        send("content_block_delta", index=1, delta=delta)
-        send("content_block_stop", index=1)
+        send("content_block_start", index=index, content_block={**tool, "input": {}})
+        send("content_block_delta", index=index, delta=delta)
+        send("content_block_stop", index=index)
     send("message_delta", delta={"stop_reason": reason, "stop_sequence": None}, usage={"output_tokens": 20})
     send("message_stop")
 

@@ -2,7 +2,8 @@
 
 A prompt says it in directives: `do:bash{{touch a}} then:slow{{5}}`. The first is done at once, each `then:` after
 one more tool result; after the last comes a closing sentence. The newest user message counts, so one without a
-directive is answered with a sentence. `$message_id` in a directive is the message that this one asks to be answered.
+directive is answered with a sentence. `summary:think{{60}}` anywhere makes what is asked without tools, as a summary of
+the conversation is, take that long. `$message_id` in a directive is the message that this one asks to be answered.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ class Kind(StrEnum):
     TODO = "todo"  # a list of steps, comma-separated
     SUB = "sub"  # a subagent with that prompt (its own directives in round brackets, see _unquote)
     TOOL = "tool"  # name|json: any tool by its name
+    PARALLEL = "parallel"  # shell commands, called at once (Claude only)
     ERROR = "error"  # an HTTP status; `529|final` asks not to try again
 
 
@@ -77,9 +79,12 @@ class Step:
 
 
 WORD_TIME = 0.25
+# Arguments that a prompt names, for what cannot be typed into one: `do:bash{{@one}}` with "@one" in here.
+NAMED: dict[str, str] = {}
 
 _DIRECTIVE = re.compile(r"\b(?:do|then):([a-z]+)\{\{(.*?)\}\}(?!\})", re.DOTALL)
 _SUGGESTION_MODE = "[SUGGESTION MODE"
+_SUMMARY = re.compile(r"\bsummary:think\{\{(\d+)\}\}")
 _REPLY_TO = re.compile(r'reply_to "([0-9a-f]+)"\)')
 
 
@@ -88,10 +93,12 @@ class Conversation:
 
     def __init__(self) -> None:
         self._text = ""
+        self._all = ""
         self._results = 0
 
     def user(self, text: str) -> None:
         """One message of the user, whole. What the program adds by itself, in angle brackets, is none."""
+        self._all += f"{text}\n"
         if text.lstrip().startswith("<") and not _DIRECTIVE.search(text):
             return
         self._text = text
@@ -106,7 +113,8 @@ class Conversation:
         if _SUGGESTION_MODE in self._text:
             return Step(Kind.SAY, SUGGESTION)
         if not tools:
-            return Step(Kind.SAY, TITLE)
+            slow = _SUMMARY.search(self._all)
+            return Step(Kind.THINK, slow[1]) if slow is not None else Step(Kind.SAY, TITLE)
         steps = directives(self._text) or [Step(Kind.SAY, "Understood.")]
         return steps[self._results] if self._results < len(steps) else Step(Kind.SAY, CLOSING)
 
@@ -117,7 +125,9 @@ def directives(text: str) -> list[Step]:
     for name, argument in _DIRECTIVE.findall(text):
         if asking:
             argument = argument.replace("$message_id", asking[1])
-        if name == "show":
+        if argument in NAMED:
+            steps.append(Step(Kind(name), NAMED[argument]))
+        elif name == "show":
             steps.append(Step(Kind.SAY, TEXTS[argument]))
         else:
             steps.append(Step(Kind(name), _unquote(argument)))

@@ -112,6 +112,9 @@ TEXTS: dict[str, str] = {
     "gemini-dialog": _GEMINI_DIALOG,
     "copilot-dialog": _COPILOT_DIALOG,
     "busy": _BUSY,
+    # As the first words of an answer, where its own sign stands before them.
+    "busy-claude": "✻ Thinking… (12s · esc to interrupt)",
+    "busy-codex": "Working (12s • esc to interrupt)",
     "yes-no": "Shall I go on and delete the old labels?\n\n1. Yes\n2. No",
     "question": "There are two ways to do this. Do you want to proceed with the first one?",
     "steps": "Here is what I would do:\n\n1. Read the file\n2. Change the label\n3. Run the tests\n4. Commit",
