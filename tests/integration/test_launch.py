@@ -226,7 +226,7 @@ def test_the_fifth_in_a_minute_is_refused_also_by_the_next_daemon(home: Home, pa
 @pytest.mark.parametrize("table", ["actions", "launches"])
 def test_one_that_could_not_be_written_down_does_not_count(home: Home, parrots: Parrots, table: str) -> None:
     folder = repository(home.folder / "parcels")
-    home.configure("[launch]\nmost_agents = 1\n")
+    home.configure("[launch]\ntrust_outside = true\nmost_agents = 1\n")
     home.pane(agent=None)
     home.start()
     wait_until(home.panes, "the pane")
@@ -241,7 +241,7 @@ def test_one_that_could_not_be_written_down_does_not_count(home: Home, parrots: 
 def test_there_may_be_so_many_and_no_more(home: Home, parrots: Parrots) -> None:
     """gwt FR-016."""
     project = repository(home.folder / "parcels")
-    home.configure("[launch]\nmost_agents = 2\n")
+    home.configure("[launch]\ntrust_outside = true\nmost_agents = 2\n")
     home.pane(agent=None)
     daemon = home.start()
     wait_until(home.panes, "the pane")
@@ -273,7 +273,7 @@ def test_there_may_be_so_many_and_no_more(home: Home, parrots: Parrots) -> None:
 def test_one_that_is_never_ready_is_left_and_what_it_shows_is_told(home: Home, parrots: Parrots) -> None:
     """orchestrator: start time-out."""
     project = repository(home.folder / "parcels")
-    home.configure('[launch]\nstart_timeout = "2s"\n')
+    home.configure('[launch]\ntrust_outside = true\nstart_timeout = "2s"\n')
     home.pane(agent=None)
     home.start()
     wait_until(home.panes, "the pane")

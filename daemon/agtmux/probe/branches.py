@@ -24,28 +24,32 @@ _UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
 class Branches:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        # Folder → when to search again, and its HEAD file.
-        self._places: dict[str, tuple[float, str]] = {}
+        # Folder → when to search again, its HEAD file and the top of its work tree.
+        self._places: dict[str, tuple[float, str, str]] = {}
         # HEAD file → what it looked like, and the branch it named.
         self._heads: dict[str, tuple[object, str]] = {}
 
     def look(self, folders: Iterable[str]) -> dict[str, str]:
         """The branch of each folder; empty outside a repository, on a detached HEAD and where it cannot be read."""
+        return {folder: branch for folder, (branch, _) in self.look_at(folders).items()}
+
+    def look_at(self, folders: Iterable[str]) -> dict[str, tuple[str, str]]:
+        """The branch of each folder and the top of the work tree that it is in, each empty where there is none."""
         now = self._clock()
-        climbed: dict[str, tuple[int | None, str]] = {}
-        places: dict[str, tuple[float, str]] = {}
+        climbed: dict[str, tuple[int | None, str, str]] = {}
+        places: dict[str, tuple[float, str, str]] = {}
         heads: dict[str, tuple[object, str]] = {"": (None, "")}
         for folder in folders:
             if folder in places:
                 continue
             place = self._places.get(folder)
             if place is None or now >= place[0]:
-                place = (now + _SEARCH_AGAIN, _find_head(folder, climbed))
+                place = (now + _SEARCH_AGAIN, *_find_head(folder, climbed))
             places[folder] = place
             if place[1] not in heads:
                 heads[place[1]] = self._branch_in(place[1])
         self._places, self._heads = places, heads
-        return {folder: heads[head][1] for folder, (_, head) in places.items()}
+        return {folder: (heads[head][1], top) for folder, (_, head, top) in places.items()}
 
     def _branch_in(self, head: str) -> tuple[object, str]:
         known = self._heads.get(head)
@@ -59,22 +63,23 @@ class Branches:
         return sign, _branch_name(content)
 
 
-def _find_head(folder: str, climbed: dict[str, tuple[int | None, str]]) -> str:
-    """The HEAD file of the repository around a folder. `climbed` spares folders of one look their common way up."""
+def _find_head(folder: str, climbed: dict[str, tuple[int | None, str, str]]) -> tuple[str, str]:
+    """The HEAD file of the repository around a folder, and the top of its files. `climbed` spares folders of one look
+    their common way up."""
     if not os.path.isabs(folder):
-        return ""
+        return "", ""
     try:
         path = os.path.realpath(folder) if "/../" in folder + "/" else folder
     except ValueError:
-        return ""
+        return "", ""
     trail: list[str] = []
     device: int | None = None
-    head = ""
+    head = top = ""
     for _ in range(_HIGHEST_CLIMB):
         if path in climbed:
-            known_device, known = climbed[path]
+            known_device, known, known_top = climbed[path]
             if device in (None, known_device):
-                device, head = known_device, known
+                device, head, top = known_device, known, known_top
             break
         try:
             here = os.lstat(path)
@@ -94,13 +99,14 @@ def _find_head(folder: str, climbed: dict[str, tuple[int | None, str]]) -> str:
         above = os.path.dirname(path)
         if found is not None or above == path:
             head = found or ""
+            top = path if head else ""
             break
         path = above
     else:
-        return ""
+        return "", ""
     for path in trail:
-        climbed[path] = (device, head)
-    return head
+        climbed[path] = (device, head, top)
+    return head, top
 
 
 def _head_in(folder: str) -> str | None:

@@ -72,6 +72,8 @@ class Added(msgspec.Struct, frozen=True):
     branch: _Word
     is_new: bool
     is_new_branch: bool
+    # Files that a filter of the settings would have made other than they are.
+    unfiltered: Annotated[int, msgspec.Meta(ge=0)] = 0
 
 
 class Removed(msgspec.Struct, frozen=True):

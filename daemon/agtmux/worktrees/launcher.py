@@ -91,10 +91,11 @@ class Launcher:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _admitted(self, request_ref: str, order: Order, by: By, actor: str) -> Action:
-        if order.may_start_server and by.runtime_id is not None:
-            raise AgtmuxError(ErrorCode.FORBIDDEN, "only the user starts a tmux server")
+        if order.may_start_server and not by.is_user:
+            raise AgtmuxError(ErrorCode.FORBIDDEN, by.refusal("only the user starts a tmux server"))
         if order.target_id not in self._world.targets:
             raise AgtmuxError(ErrorCode.TARGET_NOT_FOUND, f"no target is called {order.target_id[:64]!r}")
+        self._fleet.check_reachable(order.target_id)
         if order.role is not None:
             self._directory.check_free(order.role.role, order.role.team)
         now = self._clock.now()
@@ -158,8 +159,12 @@ class Launcher:
                 top = ""
                 about |= {"worktree": None, "branch": None, "is_new_worktree": False}
             return await self._started_in(order.cwd, top, action, order, sheet, by, about)
-        added = await self._trees.add(order.target_id, order.cwd, order.branch_or_new(), is_apart=order.is_apart)
+        # An agent could have written a filter or a hook, and would have it run outside of its own sandbox.
+        added = await self._trees.add(
+            order.target_id, order.cwd, order.branch_or_new(), is_apart=order.is_apart, is_plain=not by.is_user
+        )
         about |= {"worktree": added.top, "branch": added.branch, "is_new_worktree": added.is_new}
+        about["unfiltered_files"] = added.unfiltered
         try:
             return await self._started_in(added.top, added.top, action, order, sheet, by, about)
         except NothingRunsError as error:
@@ -265,4 +270,5 @@ class Launcher:
 
 def _told(action: Action) -> dict[str, Any]:
     about = action.metadata or {}
-    return {name: about.get(name) for name in _TOLD} | {"prompt_error": about.get("prompt_error")}
+    more = {"prompt_error": about.get("prompt_error"), "unfiltered_files": about.get("unfiltered_files", 0)}
+    return {name: about.get(name) for name in _TOLD} | more

@@ -15,7 +15,7 @@ from agtmux.agents.registry import Registry
 from agtmux.agents.sheet import AgentSheet
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.runtimes import RuntimeId, TargetId
-from agtmux.messages.directory import USER, Role
+from agtmux.messages.directory import OUTSIDE, USER, Role
 from agtmux.worktrees.names import check_branch, check_session
 
 MOST_PROMPT: Final = 100_000
@@ -26,18 +26,39 @@ _LONGEST_PATH: Final = 4_096
 
 @dataclass(frozen=True, slots=True)
 class By:
-    """Who asks: an agent, by its runtime, or the user."""
+    """Who asks: an agent, by its runtime, the user, or `outside`, of which nobody knows who it is."""
 
     runtime_id: RuntimeId | None = None
     name: str = USER
+    # Of `outside`: why it is not taken for the user.
+    why_not_user: str = ""
 
     @property
     def actor(self) -> str:
         """For the log."""
-        return self.name if self.runtime_id is None else f"agent:{self.name}"
+        return self.name if self.runtime_id in (None, _OUTSIDE_ID) else f"agent:{self.name}"
+
+    def refusal(self, what: str) -> str:
+        """What is said of something that only the user may, with what to do for a user who was not known as one."""
+        if not self.why_not_user:
+            return what
+        return (
+            f"{what}. You are not known to be the user: {self.why_not_user}. Type it at your own terminal, or see"
+            " trust_outside in [launch] of config.toml"
+        )
+
+    @property
+    def is_user(self) -> bool:
+        return self.runtime_id is None
 
 
 THE_USER: Final = By()
+# No runtime has this id: all of them together have the limits of one agent, and what they have launched is theirs.
+_OUTSIDE_ID: Final = RuntimeId(OUTSIDE)
+
+
+def outside(why_not_user: str) -> By:
+    return By(_OUTSIDE_ID, OUTSIDE, why_not_user)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Who may stop whom: the user everybody, an agent those that it has launched."""
+"""Who may stop whom: the user everybody, an agent those that it has launched, `outside` those that `outside` has."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Stopper:
         self._launches = launches
 
     async def stop(self, asked: Asked, by: By) -> Answer:
-        if by.runtime_id is not None:
+        if not by.is_user:
             self._check_launched(asked.key, by)
             if asked.parameters.get("remove_worktree"):
-                raise AgtmuxError(ErrorCode.FORBIDDEN, "only the user removes work trees")
+                raise AgtmuxError(ErrorCode.FORBIDDEN, by.refusal("only the user removes work trees"))
         return await self._desk.act(asked)
 
     async def stop_agent(self, key: PaneKey, by: By) -> str:
@@ -49,5 +49,7 @@ class Stopper:
         if launch is None or launch.launcher_id != by.runtime_id:
             raise AgtmuxError(
                 ErrorCode.FORBIDDEN,
-                "you did not launch that agent, so it is not yours to stop; ask the user, or ask the agent itself",
+                by.refusal(
+                    "you did not launch that agent, so it is not yours to stop; ask the user, or ask the agent itself"
+                ),
             )

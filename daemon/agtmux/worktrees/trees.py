@@ -56,10 +56,11 @@ class Trees:
         errand = {"do": "git_diff", "path": path, "only": only, "most": min(most, MOST_BYTES)}
         return await self._ask(target_id, errand, Difference)
 
-    async def add(self, target_id: TargetId, path: str, branch: str, *, is_apart: bool) -> Added:
-        """The work tree of that branch, made if there is none."""
+    async def add(self, target_id: TargetId, path: str, branch: str, *, is_apart: bool, is_plain: bool) -> Added:
+        """The work tree of that branch, made if there is none. With `is_plain` git runs nothing that the repository
+        names for it: no filters, no hooks, no fetch."""
         errand = {"do": "git_add", "path": path, "branch": branch, "folder": self._folder, "is_apart": is_apart}
-        return await self._ask(target_id, errand, Added, _CHECKOUT)
+        return await self._ask(target_id, {**errand, "is_plain": is_plain}, Added, _CHECKOUT)
 
     async def undo(self, target_id: TargetId, added: Added) -> None:
         """Remove what was just added, with its branch if that is new too. Raises if anything was done there since."""

@@ -198,3 +198,15 @@ def test_the_way_up_ends_where_a_file_system_does(tmp_path: Path):
         "$2" -c "$3" "$1/mounted/low" "$1" && "$2" -c "$3" "$1" "$1/mounted/low" """
     arguments = ["unshare", "-Urm", "sh", "-c", commands, "", str(tmp_path), sys.executable, look]
     assert subprocess.check_output(arguments, text=True) == "|main\nmain|\n"
+
+
+def test_the_top_of_a_work_tree_is_told_with_its_branch(repo: Path, tmp_path: Path):
+    """gwt S1.2: worktree_path."""
+    (repo / "a" / "b").mkdir(parents=True)
+    apart = tmp_path / "apart"
+    git(repo, "worktree", "add", "-q", "-b", "labels", str(apart))
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    found = Branches().look_at([str(repo), str(repo / "a" / "b"), str(apart), str(outside)])
+    assert [top for _, top in found.values()] == [str(repo), str(repo), str(apart), ""]
+    assert found[str(apart)][0] == "labels"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agtmux.probe import git
+from agtmux.probe import git, git_view
 from support.home import wait_until
 from support.parrots import git as run_git
 from support.parrots import repository
@@ -172,7 +172,7 @@ def test_a_submodule_is_a_repository_of_its_own_and_not_looked_into(repo: Path, 
 
 def test_without_git_nothing_but_that_is_said(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(repo))
-    monkeypatch.setattr(git, "_ELSEWHERE", str(repo))
+    monkeypatch.setattr(git_view, "_ELSEWHERE", str(repo))
     with pytest.raises(git.GitError, match="not installed"):
         git.look(str(repo), LIMIT)
 
@@ -304,6 +304,19 @@ def test_a_worktree_with_work_that_is_nowhere_else_stays(repo: Path) -> None:
     assert not tree.exists() and run_git(repo, "branch", "--list", "labels")
 
 
+def test_the_folder_for_worktrees_goes_with_the_last_of_them_and_a_users_own_stays(repo: Path, tmp_path: Path) -> None:
+    trees = [str(git.add(str(repo), name, BESIDE, False, LIMIT)["top"]) for name in ("labels", "weights")]
+    git.remove(trees[0], LIMIT)
+    assert Path(f"{repo}.worktrees").is_dir()
+    git.remove(trees[1], LIMIT)
+    assert not Path(f"{repo}.worktrees").exists()
+    own = tmp_path / "own"
+    own.mkdir()
+    run_git(repo, "worktree", "add", "-q", "-b", "prices", str(own / "prices"))
+    git.remove(str(own / "prices"), LIMIT)
+    assert own.is_dir()
+
+
 def test_one_that_takes_too_long_is_ended(repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     slow = tmp_path / "bin" / "git"
     slow.parent.mkdir()
@@ -393,12 +406,20 @@ def test_hooks_that_are_settings_are_switched_off(repo: Path, tmp_path: Path, mo
     run_git(repo, "config", "hook.one.enabled", "true")
     asked = tmp_path / "asked"
     instead_of_git(tmp_path, f'printf "%s\\n" "$*" >> {asked}; exec REAL "$@"', monkeypatch)
-    git.diff(str(repo), "", 100_000, LIMIT)
     git.add(str(repo), "labels", BESIDE, False, LIMIT)
-    told = [line for line in asked.read_text().splitlines() if " diff " in line or " worktree add " in line]
-    assert len(told) == 2
-    for line in told:
-        assert "-c hook.one.enabled=false" in line and "-c hook.two.of them.enabled=false" in line, line
+    (line,) = [line for line in asked.read_text().splitlines() if " worktree add " in line]
+    assert "-c hook.one.enabled=false" in line and "-c hook.two.of them.enabled=false" in line, line
+
+
+def test_an_index_that_is_no_file_or_has_no_end_is_not_copied(repo: Path) -> None:
+    index = repo / ".git" / "index"
+    os.truncate(index, 10**12)
+    with pytest.raises(git.GitError, match="too large"):
+        git.changed(str(repo), 10, LIMIT)
+    index.unlink()
+    os.mkfifo(index)
+    with pytest.raises(git.GitError, match="no file"):
+        git.changed(str(repo), 10, LIMIT)
 
 
 def test_what_is_undone_leaves_no_empty_folder_behind(repo: Path) -> None:

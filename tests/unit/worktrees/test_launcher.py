@@ -38,6 +38,8 @@ class Fleet:
     def look_at(self, target: object) -> None:
         pass
 
+    def check_reachable(self, target: object) -> None: ...
+
     async def run(self, target: object, errand: dict[str, Any], kind: type, limit: float | None = None) -> Any:
         self.asked.append(errand["do"])
         match errand["do"]:
