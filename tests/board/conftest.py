@@ -1,5 +1,6 @@
 """One Chromium for all tests of the board, and two homes: one with puppets, one with the demo."""
 
+import os
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
@@ -19,7 +20,10 @@ async def browser() -> AsyncIterator[Browser]:
         pytest.skip("there is no Chromium")
     async with async_playwright() as playwright:
         # As root it has no sandbox, and pages of ours need none.
-        started = await playwright.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
+        options = ["--no-sandbox", "--disable-gpu"]
+        # It has a Unix socket among its temporary files, and ends where that has too long a path.
+        environment = {**os.environ, "TMPDIR": "/tmp"}
+        started = await playwright.chromium.launch(executable_path=found, args=options, env=environment)
         yield started
         await started.close()
 

@@ -142,12 +142,34 @@ def test_other_machines_reach_it_only_if_somebody_says_so_and_is_warned(home: Ho
 # The token
 
 
+def test_without_a_keyring_the_token_is_one_of_this_run(home: Home) -> None:
+    daemon = home.start()
+    opened = home.run("board", "--no-open", "--port", "0", "--json")
+    assert opened.returncode == 0, opened.stderr
+    told = json.loads(opened.stdout)
+    assert "no keyring takes the board's token" in " ".join(told["warnings"])
+    token = home.run("board", "--print-token").stdout.strip()
+    assert len(token) >= 43
+    # Closed and opened again it is the same, on disk it is nowhere, and nothing else opens the door.
+    assert home.run("board", "--stop").returncode == 0
+    assert home.run("board", "--no-open", "--port", "0").returncode == 0
+    assert home.run("board", "--print-token").stdout.strip() == token
+    kept = [path for path in home.folder.rglob("*") if path.is_file() and token.encode() in path.read_bytes()]
+    assert kept == []
+    new = json.loads(home.run("board", "--no-open", "--new-token", "--json").stdout)
+    assert new["is_open"] and home.run("board", "--print-token").stdout.strip() != token
+    home.end(daemon)
+    home.start()
+    assert home.run("board", "--print-token").stdout.strip() not in ("", token), "the next daemon has its own"
+
+
 def test_the_token_is_where_the_user_says_and_nowhere_else(home: Home) -> None:
     home.start()
-    done = home.run("board", "--no-open", "--port", "0")
-    assert done.returncode == 1 and "--token-file" in done.stderr, "without a keyring the user has to say so"
-    door = Door(home, "--port", "0")
     file = home.state / "board-token"
+    done = home.run("board", "--no-open", "--port", "0")
+    assert done.returncode == 0 and "until the daemon ends" in done.stderr and "--token-file" in done.stderr
+    assert not file.exists(), "without a keyring nothing is written down unless the user says so"
+    door = Door(home, "--port", "0")
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert file.read_text().strip() == door.token
     # From now on it is known.

@@ -87,9 +87,7 @@ async def test_the_overview_shows_everybody_and_follows(browser: Browser, demo: 
         assert await page.locator(".row").count() == len(shown(demo))
         # A pane that ends goes, without anybody asking.
         server = json.loads(demo.run("demo", "--json").stdout)["tmux_socket"]
-        unknown = next(
-            each for each in shown(demo) if each["state"] == "unknown" and each["identity"]["target"] == "demo"
-        )
+        unknown = next(each for each in shown(demo) if each["state"] == "idle" and each["identity"]["target"] == "demo")
         row = page.locator(f'.row[href="#/pane/{unknown["runtime_id"]}"]')
         assert await row.count() == 1
         demo.tmux("-L", server, "kill-pane", "-t", unknown["identity"]["pane_id"])

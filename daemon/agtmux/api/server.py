@@ -16,10 +16,20 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from agtmux import paths
+from agtmux.api.connections import ConnectionLimits, Connections, most_files
 from agtmux.api.protocol import Protocol, WebSocketProtocol
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 
 _BACKLOG = 512
+# On the Unix socket: every waiting hook, bridge and front end has one.
+_MOST_CONNECTIONS = 1_024
+_SPARE_FILES = 16
+_SHARE_OF_FILES = 0.75
+# Seconds: a front end of the user's own may be stopped, by Ctrl-Z or a pager, and goes on where it was.
+_PATIENCE = 600.0
+# Bytes of one WebSocket message: of a bridge, and of the board, which only says what it wants to be told.
+_MOST_BRIDGE_BYTES = 16 * 1024 * 1024
+_MOST_LIVE_BYTES = 262_144
 # Long enough for a request under way, short enough for a logout.
 _GRACE = 3
 
@@ -99,16 +109,20 @@ class HttpServer:
         listener: socket.socket,
         on_refused: Callable[[AgtmuxError], None] = lambda _: None,
         ping_every: float | None = None,
-        most_connections: int | None = None,
+        limits: ConnectionLimits | None = None,
     ) -> None:
+        own = ConnectionLimits(most_files(_MOST_CONNECTIONS, _SPARE_FILES, _SHARE_OF_FILES), patience=_PATIENCE)
+        self.connections = Connections(limits or own)
         config = uvicorn.Config(
             app,
-            http=functools.partial(Protocol, on_refused=on_refused),  # type: ignore[arg-type]
+            http=functools.partial(  # type: ignore[arg-type]
+                Protocol, on_refused=on_refused, connections=self.connections
+            ),
             ws=WebSocketProtocol,
             # The kernel says when the other end of a Unix socket is gone; nobody need be woken to ask.
             ws_ping_interval=ping_every,
             ws_per_message_deflate=False,
-            limit_concurrency=most_connections,
+            ws_max_size=_MOST_LIVE_BYTES if self.connections.limits.unknown else _MOST_BRIDGE_BYTES,
             lifespan="off",
             log_config=None,
             access_log=False,

@@ -20,7 +20,8 @@ from agtmux.api.board.auth import Codes, Credentials
 from agtmux.api.board.gate import Gate, own_hosts
 from agtmux.api.board.listener import Listener, most_connections
 from agtmux.api.board.pages import Pages
-from agtmux.api.board.token import NAME, TokenStore
+from agtmux.api.board.token import NAME, RunToken, TokenStore
+from agtmux.api.connections import ConnectionLimits
 from agtmux.api.server import HttpServer
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 
@@ -62,6 +63,7 @@ class Door:
         self._place = Place("", 0, 0)
         self._token = ""
         self._token_file: Path | None = None
+        self._run_token = RunToken()
 
     @property
     def url(self) -> str | None:
@@ -76,11 +78,21 @@ class Door:
 
     @property
     def warnings(self) -> list[str]:
-        if self._server is None or ip_address(self._bind).is_loopback:
+        if self._server is None:
             return []
+        told = []
+        if self._token == self._run_token.token:
+            told.append(
+                f"no keyring takes the board's token ({self._run_token.why}), so it is only kept until the daemon ends,"
+                " and browsers sign in again after that; `agtmux board --token-file` keeps it in a file that only you"
+                " can read"
+            )
+        if ip_address(self._bind).is_loopback:
+            return told
         return [
+            *told,
             f"other machines can reach it at {self._bind} port {self._port}, and what they say to each other is not"
-            " encrypted; on a network that is not yours alone use `ssh -L` or a VPN instead"
+            " encrypted; on a network that is not yours alone use `ssh -L` or a VPN instead",
         ]
 
     async def open(self, place: Place, token_file: Path | None, *, anew: bool = False) -> None:
@@ -114,7 +126,9 @@ class Door:
         is_own = own_hosts(bind, self._port, place.hosts)
         gate = Gate(self._app, Pages(), Credentials(token), self._codes, self._port, is_own, self._answer_to)
         self._listener = listener
-        self._server = HttpServer(gate, listener, self._on_refused, _PING_EVERY, most_connections())
+        self._server = HttpServer(
+            gate, listener, self._on_refused, _PING_EVERY, ConnectionLimits.for_strangers(most_connections())
+        )
         self._server.start()
 
     async def token(self, token_file: Path | None, *, anew: bool = False) -> str:
@@ -123,7 +137,7 @@ class Door:
             token_file = token_file or self._token_file
             if token_file == self._token_file and not anew:
                 return self._token
-        return await TokenStore(token_file, self._state_directory / NAME).load(anew=anew)
+        return await TokenStore(token_file, self._state_directory / NAME, self._run_token).load(anew=anew)
 
     def code(self) -> str:
         """Opens it once, within a minute."""

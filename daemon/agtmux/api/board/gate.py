@@ -26,7 +26,7 @@ from agtmux.api.board.pages import Pages
 from agtmux.api.board.peer import uid_of
 from agtmux.api.bodies import as_json, decoded, read_body
 from agtmux.api.live import SUBPROTOCOL
-from agtmux.api.protocol import ACTOR, PEER
+from agtmux.api.protocol import ACTOR, CONNECTION, PEER
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 
 LOGIN: Final = "/v1/board/login"
@@ -110,7 +110,7 @@ class Gate:
             if path in (LOGIN, LOGOUT) and method == "POST":
                 _check_json(headers)
                 return await (self._login(scope, receive) if path == LOGIN else self._logout())
-        self._check_who(scope, headers)
+        self._admit(scope, headers)
         if scope["type"] == "websocket":
             known: Collection[str] = SOCKETS
         else:
@@ -134,6 +134,22 @@ class Gate:
         is_navigation = headers.get("sec-fetch-mode") == "navigate" and method == "GET"
         if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none") and not is_navigation:
             raise AgtmuxError(ErrorCode.FORBIDDEN, "another page asks; only the board's own may")
+
+    def _admit(self, scope: Scope, headers: Headers) -> None:
+        """Who is known keeps the connection; who is not, has it only until others want it."""
+        connection = scope.get(CONNECTION)
+        try:
+            self._check_who(scope, headers)
+        except AgtmuxError:
+            if connection is not None:
+                connection.doubt()
+            raise
+        if connection is not None and not connection.know():
+            raise AgtmuxError(
+                ErrorCode.LIMIT_RATE,
+                "too many connections to this board are in use; close some of its pages",
+                {"retry_after_seconds": 1},
+            )
 
     def _check_who(self, scope: Scope, headers: Headers) -> None:
         scheme, _, given = headers.get("authorization", "").partition(" ")

@@ -2,36 +2,43 @@
 
 from __future__ import annotations
 
-import resource
 import socket
 from typing import Any, Final
 
+from agtmux.api.connections import most_files
+
 _MOST: Final = 256
-# Those a little above it are told so; the rest find nobody there.
-_POLITE: Final = 16
-# Who comes at one time and is sent away, before others have their turn.
-_MOST_AT_ONCE: Final = 128
+# A connection that gave way to another is closed a moment later.
+_CLOSING: Final = 16
+# Accepted, and sent away, at one time before others have their turn. Those that are not known yet give way to new ones:
+# with so few at a time each has been read from and answered before that.
+_ACCEPTED_AT_ONCE: Final = 8
+_REFUSED_AT_ONCE: Final = 128
 
 
 def most_connections() -> int:
-    """Half of the files that this process may have, where those are few: on macOS it is 256."""
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return _MOST if soft == resource.RLIM_INFINITY else max(min(_MOST, soft // 2 - _POLITE), 1)
+    return most_files(_MOST, _CLOSING)
 
 
 class Listener(socket.socket):
     def __init__(self, family: socket.AddressFamily) -> None:
         super().__init__(family, socket.SOCK_STREAM)
         self.open = 0
-        self._most = most_connections() + _POLITE
+        self._most = most_connections() + _CLOSING
+        self._accepted = 0
 
     def accept(self) -> tuple[socket.socket, Any]:
-        for _ in range(_MOST_AT_ONCE):
-            connection, address = super().accept()
+        """asyncio accepts until nobody is left or this says so; what waits is asked for again at its next turn."""
+        for _ in range(_REFUSED_AT_ONCE if self._accepted < _ACCEPTED_AT_ONCE else 0):
+            try:
+                connection, address = super().accept()
+            except BlockingIOError:
+                break
             if self.open < self._most:
+                self._accepted += 1
                 return _Counted(connection, self), address
             connection.close()
-        # As if there were no more for now; whoever waits is asked for again.
+        self._accepted = 0
         raise BlockingIOError
 
 

@@ -1,4 +1,4 @@
-"""Where the board's token is kept: in the system's keyring, or in a file if the user says so."""
+"""Where the board's token is kept: in the system's keyring, in a file if the user says so, or nowhere but in memory."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import contextlib
 import os
 import re
 import stat
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -19,13 +20,23 @@ _TOKEN: Final = re.compile(r"[A-Za-z0-9_.~+/=-]{32,256}")
 _LONGEST_FILE: Final = 4_096
 
 
+@dataclass
+class RunToken:
+    """The token of a daemon that has no keyring: in its memory alone, and gone with it."""
+
+    token: str = ""
+    # Why there is no keyring.
+    why: str = ""
+
+
 class TokenStore:
     """`file` is where the user wants it; without one it is in the keyring. `usual_file` is taken where there is no
-    keyring and it is there already: then the user has said so before."""
+    keyring and it is there already: then the user has said so before. Otherwise it is `of_this_run`."""
 
-    def __init__(self, file: Path | None, usual_file: Path) -> None:
+    def __init__(self, file: Path | None, usual_file: Path, of_this_run: RunToken) -> None:
         self._file = file
         self._usual_file = usual_file
+        self._of_this_run = of_this_run
 
     async def load(self, *, anew: bool = False) -> str:
         """The token, made if there is none."""
@@ -37,13 +48,13 @@ class TokenStore:
                 found = new_token()
                 await keychain.keep(NAME, found)
         except keychain.NoKeyring as why:
-            if self._usual_file.exists():
+            # A link that leads nowhere is refused, and not taken for nothing.
+            if os.path.lexists(self._usual_file):  # noqa: ASYNC240  one look at our own folder
                 return await asyncio.to_thread(_from_file, self._usual_file, anew)
-            raise AgtmuxError(
-                ErrorCode.UNSUPPORTED,
-                f"no keyring takes the board's token ({why}); `agtmux board --token-file` keeps it in a file that only"
-                " you can read",
-            ) from None
+            if anew or not self._of_this_run.token:
+                self._of_this_run.token = new_token()
+            self._of_this_run.why = str(why)
+            return self._of_this_run.token
         return found
 
 

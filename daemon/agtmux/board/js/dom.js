@@ -9,6 +9,39 @@ export function plain(text) {
   return String(text).replace(TURNING, "\ufffd");
 }
 
+// Words of scripts that are written from right to left. Between two of them `>` is drawn as `<`, and what stands before
+// it behind it: the command that is read is not the one that is run.
+const WORD = "[\\u0590-\\u08ff\\u200f\\ufb1d-\\ufdff\\ufe70-\\ufefc\\u{10800}-\\u{10fff}\\u{1e800}-\\u{1efff}]+";
+const HAS_WORD = new RegExp(WORD, "u");
+const WORDS = new RegExp(`(${WORD})`, "gu");
+
+/** Each such word for itself, and everything else from left to right, as it is run. */
+function inOrder(text) {
+  if (!HAS_WORD.test(text)) return [text];
+  const pieces = text.split(WORDS).map((piece, number) => (number % 2 ? h("bdi", { dir: "ltr", own: prose(piece) }) : piece));
+  return pieces.filter(Boolean);
+}
+
+// Attributes that people read.
+const READ = ["title", "aria-label"];
+
+/** For what is only text, as in a tooltip: a mark on either side of each word instead of an element. */
+function inOrderText(text) {
+  return HAS_WORD.test(text) ? text.replace(WORDS, "\u200e$1\u200e") : text;
+}
+
+/** Text of people for people, in the direction of its own script. */
+export function prose(text) {
+  return (element) => {
+    if (element.textContent !== plain(text)) element.textContent = plain(text);
+  };
+}
+
+/** The whole of an element, in order. */
+export function write(element, text) {
+  patch(element, text);
+}
+
 const handlers = new WeakMap();
 const keys = new WeakMap();
 
@@ -19,7 +52,10 @@ export function h(tag, props, ...children) {
 
 /** Makes the children of an element those that are wanted. What is there already stays, and with it focus and text. */
 export function patch(parent, wanted) {
-  const wishes = [wanted].flat(Infinity).filter((child) => child || child === 0);
+  const wishes = [wanted]
+    .flat(Infinity)
+    .filter((child) => child || child === 0)
+    .flatMap((child) => (typeof child === "object" ? child : inOrder(plain(child))));
   const wantedKeys = new Set(wishes.map((wish) => wish.props?.key).filter((key) => key !== undefined));
   const byKey = new Map();
   for (const node of [...parent.childNodes]) {
@@ -32,7 +68,7 @@ export function patch(parent, wanted) {
   let at = parent.firstChild;
   for (const wish of wishes) {
     if (typeof wish !== "object") {
-      const text = plain(wish);
+      const text = wish;
       if (at instanceof Text) {
         if (at.data !== text) at.data = text;
         at = at.nextSibling;
@@ -79,7 +115,7 @@ function update(node, wish) {
       if (!(event in known)) node.addEventListener(event, (happened) => handlers.get(node)[event]?.(happened));
       known[event] = value;
     } else if (value !== null && value !== undefined && value !== false) {
-      const text = value === true ? "" : plain(value);
+      const text = value === true ? "" : READ.includes(name) ? inOrderText(plain(value)) : plain(value);
       wanted.add(name);
       if (node.getAttribute(name) !== text) node.setAttribute(name, text);
     }

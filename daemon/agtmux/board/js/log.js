@@ -63,7 +63,7 @@ export class LogView {
 
   #row(item) {
     const { about } = item;
-    const place = (item.ref ?? `${item.target}/${item.pane_id}`).replace(/^pane:/, "");
+    const place = placeIn(item);
     return h(
       "li",
       { key: item.action_id, class: item.error_code ? "refused" : "" },
@@ -71,8 +71,14 @@ export class LogView {
       h("span", { class: "log-what" }, h("b", null, item.action_type), ` ${item.agent_type ?? ""}`),
       h("span", { class: "log-result" }, item.result_code.replaceAll("_", " "), item.error_code && h("span", { class: "code" }, ` ${item.error_code}`)),
       h("span", { class: "log-by" }, about.actor ? `by ${about.actor}` : ""),
-      h("span", { class: "log-place" }, decoded(place)),
-      h("span", { class: "log-about" }, about.question ?? (about.characters === undefined ? "" : `${about.characters} characters`)),
+      h("span", { class: "log-place" }, place),
+      h("span", { class: about.question ? "log-about log-question" : "log-about" }, about.question ?? (about.characters === undefined ? "" : `${about.characters} characters`)),
     );
   }
+}
+
+/** As the overview calls it. Of a ref only the session's name is written for an address; `%40` is a pane. */
+function placeIn(item) {
+  const [target, session, , pane] = (item.ref ?? "").replace(/^pane:/, "").split("/");
+  return pane ? `${target} / ${decoded(session)} ${pane}` : `${item.target} / ${item.pane_id}`;
 }

@@ -1,6 +1,6 @@
 // Everybody at a glance: how many do what, who waits and for what, and where they all are.
 
-import { h } from "./dom.js";
+import { h, prose } from "./dom.js";
 import { age, blank, card, glyph, paneHref, settle } from "./parts.js";
 import { STATES } from "./store.js";
 import { nameOf, placeOf, questionOf, stateOf } from "./words.js";
@@ -92,11 +92,17 @@ function row(board, pane) {
       { class: "row", href: paneHref(pane), "data-stop": true, title: `${stateOf(pane)}, ${placeOf(pane)}` },
       glyph(pane.state),
       h("span", { class: "who" }, nameOf(pane)),
-      h("span", { class: "what" }, h("span", { class: "unseen" }, `${stateOf(pane)}: `), questionOf(pane)),
+      h("span", { class: "what" }, h("span", { class: "unseen" }, `${stateOf(pane)}: `), what(pane)),
       h("span", { class: "branch" }, pane.branch ?? ""),
       age(board, pane),
     ),
   );
+}
+
+/** A command in the order in which it is run, and anything else in that of its script. */
+function what(pane) {
+  const text = questionOf(pane);
+  return pane.attention?.kind === "approval" ? text : text && h("bdi", { own: prose(text) });
 }
 
 function nobodyWaits(board) {

@@ -1,6 +1,6 @@
 // Where agents work: the work trees of their repositories, what is not committed there, and what was said in them.
 
-import { h, plain } from "./dom.js";
+import { h, write } from "./dom.js";
 import { blank, glyph, paneHref } from "./parts.js";
 import { ask, withQuery } from "./session.js";
 import { Talk, messageList } from "./talk.js";
@@ -176,7 +176,7 @@ function drawDiff(element, diff) {
     ...lines.map((text) => {
       const line = document.createElement("div");
       line.className = KINDS.find(([pattern]) => pattern.test(text))?.[1] ?? "";
-      line.textContent = plain(text) || " ";
+      write(line, text || " ");
       return line;
     }),
   );
