@@ -11,7 +11,9 @@ import base64
 import itertools
 import json
 import os
+import random
 import re
+import select
 import shlex
 import struct
 import sys
@@ -288,6 +290,64 @@ def flood_of_reports(pane_id: str) -> None:
         write(frame(json.dumps(report).encode()))
 
 
+def pressing(seed: str, panes: int, reports: int, size: int) -> None:
+    """Stays within every limit of a single message: answers each look with that many agents, and reports so many times
+    a second that one of them waits, with a random payload of about `size` bytes that holds few long texts."""
+    chance = random.Random(seed)
+    # Made before: what is sent is to be limited by whoever takes it.
+    payloads = [json.dumps(junk(chance, size)) for _ in range(16)]
+    asked, bucket, told_at = everything_asked_at_once(), 0.0, time.monotonic()
+    for turn in itertools.count():
+        for question in next(asked):
+            if question["do"] == "look":
+                answer(question["id"], panes=[row(each) for each in range(panes)] if turn < 2 else [])
+        now = time.monotonic()
+        bucket, told_at = min(bucket + (now - told_at) * reports, reports / 10), now
+        while bucket >= 1:
+            bucket -= 1
+            place = {"target_id": sys.argv[2], "pane_id": f"%{chance.randrange(panes)}"}
+            report = envelope("waiting_approval", **place, raw_payload={"attention": question_of(chance), "junk": 0})
+            body = json.dumps(report).replace('"junk": 0', f'"junk": {chance.choice(payloads)}')
+            say({"notice": "hook", "type": "application/json", "body": body})
+
+
+def everything_asked_at_once() -> Iterator[list[dict[str, Any]]]:
+    """What has been asked by now, which may be nothing; it waits a moment for it."""
+    say({"notice": "begun", "python": "3.11", "sockets": ["/tmp/tmux-0/default"]})
+    heard = b""
+    while True:
+        found = []
+        if select.select([0], [], [], 0.02)[0]:
+            if not (chunk := os.read(0, 65_536)):
+                sys.exit()
+            heard += chunk
+        while len(heard) >= 4 and len(heard) >= 4 + (length := struct.unpack(">I", heard[:4])[0]):
+            found.append(json.loads(heard[4 : 4 + length]))
+            heard = heard[4 + length :]
+        yield found
+
+
+def question_of(chance: random.Random) -> dict[str, Any]:
+    return {
+        "kind": "approval",
+        "summary": f"rm -rf {chance.getrandbits(32):x}",
+        "detail": "x" * chance.randrange(4_000),
+    }
+
+
+def junk(chance: random.Random, size: int) -> Any:
+    """About so many bytes of JSON in a shape that holds much and little text: numbers, keys, lists in lists."""
+    match chance.randrange(4):
+        case 0:
+            return [chance.getrandbits(60) for _ in range(size // 20)]
+        case 1:
+            return {f"{chance.getrandbits(200):x}": None for _ in range(size // 57)}
+        case 2:
+            return [[[[]] * 10] * 10 for _ in range(size // 500)]
+        case _:
+            return [{"a": chance.random(), "b": f"{chance.getrandbits(64):x}"} for _ in range(size // 55)]
+
+
 # Bridges
 
 
@@ -351,13 +411,14 @@ def greet_and_ask(number: int, lineage: list[int] | None) -> None:
 
 def asks_as(lineage: list[int]) -> None:
     """Which tools it is let use, and who it is then, is the title of its pane."""
-    title, heard = "", b""
+    title, heard, looks = "", b"", 0
     for asked in everything_asked():
         if asked["do"] == "look":
+            looks += 1
             answer(asked["id"], panes=[row(0, title=title)])
-            if asked["id"] == 1:
+            if looks == 1:
                 say({"notice": "bridge", "bridge": 1})
-            if asked["id"] == 3:
+            if looks == 3:
                 # By now its own pane is known.
                 greet_and_ask(1, lineage)
             say({"notice": "stirred"})

@@ -6,7 +6,7 @@ Nothing here knows who reads. A feed counts its lines; that count is its positio
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, Generic, Literal, NamedTuple, TypeVar
 
@@ -84,7 +84,7 @@ class View:
         return views.summarise(member.item for member in self._members.values())
 
     def _look(self, key: PaneKey) -> Member | None:
-        pane, record = self._world.panes.get(key), self._world.records.get(key)
+        pane, record = self._world.panes.get(key), self._world.shown(key)
         if pane is None or record is None or not self._filters.admits(pane, record):
             return None
         item = views.pane_item(self._world, key)
@@ -103,6 +103,31 @@ class View:
         return Change("upsert", item.identity, item)
 
 
+class Reach(NamedTuple):
+    """Which targets a subject is about, and which of them could not be looked at: as a listing tells it."""
+
+    requested: list[str]
+    errors: list[dict[str, str]]
+
+    @classmethod
+    def of(cls, world: World, subject: Subject, errors: list[dict[str, str]]) -> Reach:
+        requested = [str(each) for each in subject.filters.targets(world.targets.keys())]
+        return cls(requested, [error for error in errors if error["target"] in requested])
+
+    @property
+    def responded(self) -> list[str]:
+        failed = {error["target"] for error in self.errors}
+        return [target for target in self.requested if target not in failed]
+
+    def as_json(self) -> dict[str, object]:
+        return {
+            "partial": bool(self.errors),
+            "requested_targets": self.requested,
+            "responded_targets": self.responded,
+            "target_errors": self.errors,
+        }
+
+
 class Content(NamedTuple):
     """What a line says, encoded; who says it to whom, and when, is the stream's."""
 
@@ -111,6 +136,7 @@ class Content(NamedTuple):
     summary: Raw
     # The items of a snapshot, or the changes of a delta.
     body: Raw
+    reach: Reach
 
     @property
     def size(self) -> int:
@@ -118,7 +144,12 @@ class Content(NamedTuple):
 
 
 class Feed:
-    def __init__(self, world: World, subject: Subject, limits: Limits) -> None:
+    def __init__(
+        self, world: World, subject: Subject, limits: Limits, errors: Callable[[], list[dict[str, str]]] = list
+    ) -> None:
+        """`errors` tells what keeps targets from being looked at."""
+        self._world = world
+        self._errors = errors
         self.subject = subject
         self.filters = Raw(ENCODER.encode(subject.as_json()))
         self.position = 0
@@ -127,6 +158,10 @@ class Feed:
         self._view = View(world, subject)
         self._lines: deque[Content] = deque()
         self._snapshot: Content | None = None
+        self._reach = self._look_around()
+
+    def _look_around(self) -> Reach:
+        return Reach.of(self._world, self.subject, self._errors())
 
     @property
     def kept_lines(self) -> int:
@@ -134,12 +169,14 @@ class Feed:
 
     def publish(self, keys: Iterable[PaneKey], now: Timestamp) -> bool:
         """True if there is a line more."""
-        changes = self._view.update(keys)
-        if not changes:
+        changes, reach = self._view.update(keys), self._look_around()
+        # A target that fails, or comes back, is told also where nothing else changes.
+        if not changes and reach.errors == self._reach.errors:
             return False
+        self._reach = reach
         self.position += 1
         self._snapshot = None
-        line = Content(now, Raw(ENCODER.encode(self._view.summary())), Raw(ENCODER.encode(changes)))
+        line = Content(now, Raw(ENCODER.encode(self._view.summary())), Raw(ENCODER.encode(changes)), reach)
         self._lines.append(line)
         self.kept_bytes += line.size
         self.forget(now, but=1)
@@ -166,7 +203,8 @@ class Feed:
 
     def snapshot(self) -> Content:
         """The state after the last line; encoded once, however many begin there."""
-        if self._snapshot is None:
+        reach = self._look_around()
+        if self._snapshot is None or self._snapshot.reach != reach:
             summary, items = self._view.summary(), self._view.items()
-            self._snapshot = Content(None, Raw(ENCODER.encode(summary)), Raw(ENCODER.encode(items)))
+            self._snapshot = Content(None, Raw(ENCODER.encode(summary)), Raw(ENCODER.encode(items)), reach)
         return self._snapshot

@@ -7,9 +7,12 @@ machine. It can say nothing about any other, and ask for nothing but what agents
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import importlib
 import logging
 import math
 import os
+import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -27,6 +30,7 @@ from agtmux.domain.runtimes import PaneId, TargetId
 from agtmux.domain.states import Health
 from agtmux.domain.timestamps import Timestamp
 from agtmux.engine.transitions import Policy
+from agtmux.observe.allowances import Allowance
 from agtmux.observe.files import Files
 from agtmux.observe.ingest import Ingest
 from agtmux.observe.intake import HOOK_TYPE, Intake
@@ -46,10 +50,16 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _FIRST_LOOK: Final = 2.0
+# Since the start: how long the first answers wait for the first look at every target.
+_FIRST_ANSWER: Final = 3.0
 # A connection, a probe that starts, and a look.
 _CONNECT_LIMIT: Final = 15.0
 # A hostile machine must not fill the log.
 _TELL_REFUSALS_EVERY: Final = 60.0
+# Of a hook's report: what it says itself, and what stands for a payload that is left out. It is no JSON, like one that
+# was cut short.
+_LONGEST_FACTS: Final = 4_096
+_LEFT_OUT: Final = "(left out)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +68,8 @@ class _Watch:
     executor: ProbeExecutor
     observer: Observer
     task: asyncio.Task[None]
+    # Of what another machine says; what this one does is its user's own.
+    allowance: Allowance | None
 
 
 class Fleet:
@@ -92,6 +104,9 @@ class Fleet:
         self._sockets: dict[str, TargetId] = {}
         self._refused_at: dict[TargetId, float] = {}
         self._changing = asyncio.Lock()
+        # Those that the first answers wait for, and until when.
+        self._first: list[Observer] = []
+        self._answer_by = 0.0
         # By the account they are in; empty for this one.
         self._files: dict[str, Files] = {}
         # Called with a target whose tmux server is seen for the first time.
@@ -100,6 +115,8 @@ class Fleet:
         self.on_remove: list[Callable[[Target], Awaitable[list[str]]]] = []
         # Called with what panes with agents show, of those where it has changed.
         self.on_screens: list[Callable[[TargetId, dict[PaneId, str]], None]] = []
+        # Called when a target cannot be looked at, can be again, or fails for another reason.
+        self.on_errors: list[Callable[[], None]] = []
         # Called with files of a target's account that have grown, of those that are followed.
         self.on_grown: list[Callable[[TargetId, list[str]], None]] = []
         # Serves a bridge of an agent on another machine, to its end.
@@ -109,14 +126,32 @@ class Fleet:
         """All that are known. Whoever started the daemon to ask it wants to know what is there."""
         if HOST not in self._world.targets:
             await self._ingest.submit(AddTarget(Target(HOST, TargetKind.LOCAL, is_default=True)))
-        for target in self._world.targets.values():
+        watched = [target for target in self._world.targets.values() if target.kind is not TargetKind.CHAT]
+        # What an earlier daemon knew of them is remembered until they were looked at.
+        self._world.opened_at = self._clock.now()
+        self._world.unobserved = {target.target_id for target in watched}
+        for target in watched:
             self._watch(target, is_known=True)
-        # Another machine may take its time, and nobody waits for it.
+        self._first = [watch.observer for watch in self._watches.values()]
+        self._answer_by = asyncio.get_running_loop().time() + _FIRST_ANSWER
+        # Another machine may take its time, and the daemon does not wait for it to be asked at all.
         here = [watch for watch in self._watches.values() if watch.target.kind is TargetKind.LOCAL]
         looks = [asyncio.create_task(watch.observer.has_looked.wait()) for watch in here]
         _, late = await asyncio.wait(looks, timeout=_FIRST_LOOK)
         for look in late:
             look.cancel()
+
+    async def first_answers(self) -> None:
+        """Return once every target that was known at the start was looked at or could not be; within seconds of the
+        start, whatever they do. Before that, nobody can say who needs anybody."""
+        if not self._first:
+            return
+        late = [observer for observer in self._first if not observer.has_answered.is_set()]
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout_at(self._answer_by):
+                for observer in late:
+                    await observer.has_answered.wait()
+        self._first = []
 
     async def add(self, target: Target) -> Target:
         _check(target)
@@ -180,6 +215,22 @@ class Fleet:
         target = self._world.targets.get(target_id)
         return target is None or target.health is Health.OK
 
+    def check_reachable(self, target_id: TargetId) -> None:
+        """Raises AgtmuxError(E_TARGET_UNREACHABLE) while nothing is known of what runs there now."""
+        watch = self._watches.get(target_id)
+        if watch is None:
+            # Chat sessions connect by themselves.
+            return
+        if watch.observer.error is not None:
+            error = watch.observer.error
+            raise AgtmuxError(ErrorCode.TARGET_UNREACHABLE, error.message, error.details)
+        if not watch.executor.is_reachable:
+            raise AgtmuxError(
+                ErrorCode.TARGET_UNREACHABLE,
+                f"{target_id}: it is not connected; `agtmux target connect {target_id}` tries now",
+                {"target": target_id},
+            )
+
     def executor(self, name: str) -> ProbeExecutor:
         """The way to a target's probe, for what is no look."""
         watch = self._watches.get(TargetId(name))
@@ -223,8 +274,20 @@ class Fleet:
     def warning_of(self, target_id: TargetId) -> str | None:
         """What works less well than it could."""
         watch = self._watches.get(target_id)
-        complaint = watch.executor.complaint if watch is not None else ""
+        if watch is None:
+            return None
+        if watch.observer.lacks_server and watch.target.tmux_socket and watch.target.kind is TargetKind.LOCAL:
+            socket = watch.target.tmux_socket
+            return (
+                f"no tmux server answers on {'-S' if '/' in socket else '-L'} {socket}; one that starts there is seen"
+            )
+        complaint = watch.executor.complaint
         return f"hooks there are not heard: {complaint}" if complaint else None
+
+    def excess_of(self, target_id: TargetId) -> str | None:
+        """What it has, or reports, more of than is taken in."""
+        watch = self._watches.get(target_id)
+        return None if watch is None else watch.observer.excess()
 
     def known_of(self, target_id: TargetId) -> Known | None:
         """What its last look told of its machine; None before the first."""
@@ -236,6 +299,19 @@ class Fleet:
         found = ((target_id, self.error_of(target_id)) for target_id in sorted(self._watches))
         return [{"target": target_id, **error} for target_id, error in found if error is not None]
 
+    def listing_errors(self) -> list[dict[str, str]]:
+        """What a listing lacks: targets that cannot be looked at, and those that were not yet since the start."""
+        errors = self.errors()
+        failed = {error["target"] for error in errors}
+        code = str(ErrorCode.TARGET_UNREACHABLE)
+        why = "not looked at yet since agtmuxd started; its panes are as an earlier agtmuxd left them"
+        late = [each for each in self._watches if each in self._world.unobserved and each not in failed]
+        return errors + [{"target": each, "code": code, "message": f"{each}: {why}"} for each in sorted(late)]
+
+    def _errors_changed(self) -> None:
+        for hear in self.on_errors:
+            hear()
+
     def local_target_at(self, socket_path: str) -> TargetId | None:
         """Which target watches the tmux server at that socket of this machine."""
         if "\0" in socket_path:
@@ -244,6 +320,7 @@ class Fleet:
 
     def _watch(self, target: Target, *, is_known: bool = False) -> None:
         is_ssh = target.kind is TargetKind.SSH
+        allowance = Allowance() if is_ssh else None
         executor = ProbeExecutor(
             target,
             partial(_open_ssh, target.connection_ref, self._limits) if is_ssh else open_local,
@@ -256,6 +333,7 @@ class Fleet:
             on_end=lambda: self._line_ended(target, observer),
             on_server=lambda: self._server_began(target.target_id),
             on_bridge=(lambda channel: self._serve_bridge(target, channel)) if is_ssh else None,
+            admit=lambda hook: hook if allowance is None else _admitted(hook, allowance),
         )
         observer = Observer(
             target,
@@ -270,11 +348,13 @@ class Fleet:
             policy=self._policy,
             files=self._files_beside(target),
             is_known=is_known,
+            allowance=allowance,
         )
         observer.on_screens = lambda screens: self._showed(target.target_id, screens)
+        observer.on_error = self._errors_changed
         task = self._supervisor.spawn(observer.run, f"observer-{target.target_id}")
         task.add_done_callback(lambda ended: self._watched(target.target_id, ended))
-        self._watches[target.target_id] = _Watch(target, executor, observer, task)
+        self._watches[target.target_id] = _Watch(target, executor, observer, task, allowance)
         self._find_sockets()
 
     def reported(self, keys: Iterable[tuple[TargetId, PaneId]], _: Timestamp) -> None:
@@ -349,7 +429,11 @@ class Fleet:
     async def _take(self, target: Target, hook: Hook) -> None:
         try:
             events = self._read(target, hook)
-            await self._on_events(events)
+            watch = self._watches.get(target.target_id)
+            if watch is not None and watch.allowance is not None:
+                events = watch.allowance.take(events, time.monotonic())
+            if events:
+                await self._on_events(events)
         except AgtmuxError as error:
             self._refuse(target, error)
 
@@ -391,8 +475,20 @@ class Fleet:
         self._on_refusal(error)
 
 
+def _admitted(hook: Hook, allowance: Allowance) -> Hook | None:
+    """What is taken in of a report. Where there is too much to read, what the hook says itself, without what the agent
+    gave it: an agent that waits is then still known to wait, with less confidence."""
+    if allowance.reads(len(hook.body), time.monotonic()):
+        return hook
+    facts, _, _ = hook.body[:_LONGEST_FACTS].partition("\n")
+    if not hook.type.startswith(HOOK_TYPE) or len(facts) == _LONGEST_FACTS:
+        return None
+    return Hook(hook.type, f"{facts}\n{_LEFT_OUT}", hook.lineage)
+
+
 async def _open_ssh(ssh_target: str, limits: Limits) -> Line:
-    # Takes a fifth of a second, and many have no such target.
+    # Takes a fifth of a second, and many have no such target. In a thread, as nobody else is to wait for it.
+    await asyncio.to_thread(importlib.import_module, "agtmux.targets.ssh")
     from agtmux.targets.ssh import open_ssh
 
     return await open_ssh(ssh_target, limits)

@@ -22,7 +22,6 @@ from agtmux.clock import Clock
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.events import (
     DEMOTION_DUE,
-    LONGEST_DETAIL,
     LONGEST_SUMMARY,
     MAX_EVENT_BYTES,
     MAX_INT64,
@@ -32,6 +31,7 @@ from agtmux.domain.events import (
     Event,
     Verdict,
     derive_dedupe_key,
+    request,
     shortened,
 )
 from agtmux.domain.redact import Redacted, redact_text, redact_value
@@ -44,7 +44,11 @@ from agtmux.domain.timestamps import Timestamp, parse_timestamp
 HOOK_TYPE: Final = "application/vnd.agtmux.hook"
 MAX_EVENTS_PER_REQUEST: Final = 5_000
 _LONGEST_TEXT: Final = 16_384
-_MOST_TEXT: Final = 65_536
+# Bytes of a payload as it is kept, whatever it is made of.
+MOST_PAYLOAD: Final = 65_536
+# A first try leaves some for what redaction puts in the place of secrets; then ever less is kept, to be sure.
+_ROOMS: Final = (60_000, 24_000, 6_000)
+_LONGEST_KEY: Final = 1_024
 _SERVER_PID: Final = re.compile(r"[0-9]{1,9}(?=,)")
 _LAST_WORD: Final = re.compile(r"\s\S*\Z")
 # An event of this type states a canonical state outright: `state.running`, `state.waiting_input`, …
@@ -279,11 +283,13 @@ def _stated(event_type: str, payload: object) -> Verdict:
 
 
 def _attention(stated: StatedAttention) -> Attention:
-    return Attention(
+    return request(
         kind=stated.kind,
-        summary=shortened(redact_text(stated.summary), LONGEST_SUMMARY),
-        detail=None if stated.detail is None else shortened(redact_text(stated.detail), LONGEST_DETAIL),
+        summary=stated.summary,
+        detail=stated.detail,
         options=tuple(shortened(redact_text(option), LONGEST_SUMMARY) for option in stated.options[:20]),
+        subject=stated.summary,
+        is_brief=stated.kind == "approval" and stated.detail is None,
     )
 
 
@@ -300,38 +306,83 @@ def _payload(raw: bytes) -> object:
 
 
 def _redacted(payload: object, size: int) -> Redacted | None:
-    """The payload as it is kept. `size` is what it came in: a small one holds no text that is too long."""
+    """The payload as it is kept. `size` is what it came in: a small one holds nothing that is too long."""
     if payload is None:
         return None
     try:
-        redacted = redact_value(payload if size <= _LONGEST_TEXT else _Clipper().clip(payload))
-        try:
-            return Redacted(msgspec.json.encode(redacted, enc_hook=str).decode())
-        except UnicodeEncodeError:
-            # Half a character, which JSON can only write as an escape.
-            return Redacted(json.dumps(redacted))
+        if size <= _LONGEST_TEXT and len(whole := _encoded(payload).encode()) <= MOST_PAYLOAD:
+            return Redacted(whole.decode())
+        for room in _ROOMS:
+            kept = _encoded(_Clipper(room).clip(payload))
+            if len(kept.encode()) <= MOST_PAYLOAD:
+                return kept
     except (ValueError, TypeError, RecursionError, msgspec.MsgspecError) as error:
         raise _invalid(f"the payload cannot be kept: {error}") from None
+    return Redacted(json.dumps(f"({size} bytes)"))
+
+
+def _encoded(payload: object) -> Redacted:
+    redacted = redact_value(payload)
+    try:
+        return Redacted(msgspec.json.encode(redacted, enc_hook=str).decode())
+    except UnicodeEncodeError:
+        # Half a character, which JSON can only write as an escape.
+        return Redacted(json.dumps(redacted))
 
 
 class _Clipper:
     """A payload with its long texts cut, and what is too much in all left out: a file that a tool has read is neither
-    worth its room in the database nor the time that looking for secrets in it would take on the event loop."""
+    worth its room in the database nor the time that looking for secrets in it would take on the event loop. Everything
+    takes room, in bytes: keys, numbers and brackets too."""
 
-    def __init__(self) -> None:
-        self._room = _MOST_TEXT
+    def __init__(self, room: int) -> None:
+        self._room = room
 
     def clip(self, value: Any) -> Any:
         if isinstance(value, str):
-            self._room -= min(len(value), _LONGEST_TEXT)
-            if self._room < 0:
-                return f"({len(value)} characters)"
-            return value if len(value) <= _LONGEST_TEXT else _cut(value)
+            return self._text(value)
+        self._room -= _bytes_of(value)
         if isinstance(value, list):
-            return [self.clip(item) for item in value]
+            return self._items(value)
         if isinstance(value, dict):
-            return {key: self.clip(item) for key, item in value.items()}
+            return self._members(value)
         return value
+
+    def _text(self, text: str) -> str:
+        kept = text if len(text) <= _LONGEST_TEXT else _cut(text)
+        size = len(json.dumps(kept, ensure_ascii=False).encode("utf-8", "surrogatepass")) + 1
+        if size > self._room:
+            kept = f"({len(text)} characters)"
+            size = len(kept) + 3
+        self._room -= size
+        return kept
+
+    def _items(self, items: list[Any]) -> list[Any]:
+        kept: list[Any] = []
+        for item in items:
+            if self._room <= 0:
+                kept.append(f"({len(items) - len(kept)} more items)")
+                break
+            kept.append(self.clip(item))
+        return kept
+
+    def _members(self, members: dict[Any, Any]) -> dict[Any, Any]:
+        kept: dict[Any, Any] = {}
+        for key, item in members.items():
+            if self._room <= 0:
+                kept["…"] = f"({len(members) - len(kept)} more members)"
+                break
+            short = key if len(key) <= _LONGEST_KEY else f"({len(key)} characters, {len(kept)})"
+            self._room -= len(short.encode("utf-8", "surrogatepass")) + 4
+            kept[short] = self.clip(item)
+        return kept
+
+
+def _bytes_of(value: object) -> int:
+    """What a value that is no text takes, without what is in it; rather more than less."""
+    if isinstance(value, int):
+        return value.bit_length() // 3 + 7
+    return 28 if isinstance(value, float) else 6
 
 
 def _cut(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,14 @@ class Database:
             return list(await self._reading.execute_fetchall(sql, parameters))  # type: ignore[arg-type]
         except sqlite3.Error as error:
             raise store_error(error, self.path) from error
+
+    def size(self) -> int:
+        """Bytes of the file and of its log, as they are on the disk."""
+        total = 0
+        for suffix in ("", "-wal"):
+            with contextlib.suppress(OSError):
+                total += self.path.with_name(self.path.name + suffix).stat().st_size
+        return total
 
     async def close(self) -> None:
         try:

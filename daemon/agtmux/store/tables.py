@@ -335,7 +335,7 @@ def last_state_version(tx: Transaction, target_id: TargetId, pane_id: PaneId) ->
 def save_panes(tx: Transaction, panes: Iterable[Pane], now: Timestamp) -> None:
     tx.execute_many(
         "INSERT OR REPLACE INTO panes (target_id, pane_id, session_name, window_id, window_name, title, cwd,"
-        " branch, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " branch, worktree, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
             (
                 pane.target_id,
@@ -346,6 +346,7 @@ def save_panes(tx: Transaction, panes: Iterable[Pane], now: Timestamp) -> None:
                 _plain(redact_text(pane.title)),
                 _plain(redact_text(pane.cwd)),
                 _plain(redact_text(pane.branch)),
+                _plain(redact_text(pane.worktree)),
                 now,
             )
             for pane in panes
@@ -361,7 +362,7 @@ def delete_panes(tx: Transaction, keys: Iterable[tuple[TargetId, PaneId]]) -> No
 
 async def load_panes(database: Database) -> list[Pane]:
     rows = await database.read(
-        "SELECT target_id, pane_id, session_name, window_id, window_name, title, cwd, branch FROM panes"
+        "SELECT target_id, pane_id, session_name, window_id, window_name, title, cwd, branch, worktree FROM panes"
     )
     return [Pane(TargetId(row[0]), PaneId(row[1]), *row[2:]) for row in rows]
 

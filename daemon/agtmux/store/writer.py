@@ -89,6 +89,10 @@ class Writer:
         self._queue.put_nowait((job, future))
         return future
 
+    async def checkpoint(self) -> None:
+        """Bring what is in the log into the file, and the file to the size that it has by then."""
+        await self._in_thread(self._checkpoint)
+
     async def close(self) -> None:
         """Finish what was queued, then end."""
         try:
@@ -124,6 +128,12 @@ class Writer:
         self._connection = sqlite3.connect(self._path, isolation_level=None)
         for pragma in _PRAGMAS:
             self._connection.execute(pragma)
+
+    def _checkpoint(self) -> None:
+        if self._connection is not None:
+            # Whoever reads meanwhile keeps some of it for the next time.
+            with contextlib.suppress(sqlite3.Error):
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def _commit(self, jobs: list[Job[Any]]) -> list[Any]:
         """In the writer's thread. One outcome a job: what it returned, or the error that undid it."""

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from agtmux.domain.errors import AgtmuxError, ErrorCode
-from agtmux.domain.legible import legible
+from agtmux.domain.legible import printable
 from agtmux.probe.frames import FrameError, Frames, encode
 from agtmux.targets.bridges import Bridges, Channel
-from agtmux.targets.messages import BridgeNotice, Looked, Notice, Reply, answer, read, refused
+from agtmux.targets.messages import BridgeNotice, Hook, Looked, Notice, Reply, answer, read, refused
 
 _log = logging.getLogger(__name__)
 
@@ -53,8 +53,11 @@ class Link:
         on_refusal: Callable[[AgtmuxError], None],
         on_end: Callable[[], None],
         on_bridge: Callable[[Channel], Awaitable[None]] | None = None,
+        admit: Callable[[Hook], Hook | None] = lambda hook: hook,
     ) -> None:
+        """`admit` gives what is taken in of a hook's report: all, less, or nothing."""
         self._line = line
+        self._admit = admit
         self._on_notice = on_notice
         self._on_refusal = on_refusal
         self._on_end = on_end
@@ -152,7 +155,10 @@ class Link:
             return
         if not isinstance(said, Reply):
             self._count_notice()
-            await self._notices.put(said)
+            # Before it waits for its turn: answers are not to wait behind it.
+            admitted = self._admit(said) if isinstance(said, Hook) else said
+            if admitted is not None:
+                await self._notices.put(admitted)
             return
         asked = self._waiting.get(said.id)
         if asked is None:
@@ -199,7 +205,7 @@ class Link:
 def _settle(said: Reply, asked: _Asked) -> None:
     is_look = asked.kind is Looked
     if said.declined is not None and not is_look:
-        asked.answer.set_exception(AgtmuxError(ErrorCode(said.declined.code), legible(said.declined.message)))
+        asked.answer.set_exception(AgtmuxError(ErrorCode(said.declined.code), printable(said.declined.message)))
     elif said.done and not is_look:
         asked.answer.set_result(answer(said.done, asked.kind))
     elif said.looked is not None and is_look:
@@ -212,4 +218,4 @@ def _settle(said: Reply, asked: _Asked) -> None:
 
 def unreachable(message: str, mend: str = "") -> AgtmuxError:
     """What a machine says of itself may be part of the message. `mend` is the command that mends it, if one does."""
-    return AgtmuxError(ErrorCode.TARGET_UNREACHABLE, legible(message), {"mend": mend} if mend else None)
+    return AgtmuxError(ErrorCode.TARGET_UNREACHABLE, printable(message), {"mend": mend} if mend else None)

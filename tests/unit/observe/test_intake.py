@@ -1,10 +1,11 @@
 """The boundary: what comes in is an event, or an error with the right code, and one bad event spoils no other."""
 
+import functools
 import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agtmux.agents.registry import Registry
@@ -202,6 +203,43 @@ def test_a_text_of_the_greatest_length_is_kept_whole_wherever_it_stands() -> Non
         (event,) = take(VALID | {"raw_payload": payload})
         assert isinstance(event, Event)
         assert json.loads(str(event.raw_payload)) == payload
+
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=300)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    SCALARS, st.integers(1, 60), st.sampled_from(["list", "lists", "keys", "members", "deep", "long key", "secrets"])
+)
+def test_a_payload_is_kept_within_64_kilobytes_whatever_it_is_made_of(scalar: Any, thousands: int, shape: str) -> None:
+    count = thousands * 300
+    payload: Any = {
+        "list": lambda: [scalar] * count,
+        "lists": lambda: [[[]] * 10, [scalar]] * (count // 5),
+        "keys": lambda: {f"{number:>30}": scalar for number in range(count // 3)},
+        "members": lambda: [{"a": scalar, "b": {"c": [scalar]}}] * (count // 3),
+        "deep": lambda: functools.reduce(lambda inside, _: [inside, scalar], range(30), [scalar] * count),
+        "long key": lambda: {f"{number}" + "k" * 3_000: scalar for number in range(count // 200)},
+        "secrets": lambda: [{"password": 1, "token": "a"}] * (count // 3),
+    }[shape]()
+    taken = take(VALID | {"raw_payload": payload})
+    if isinstance(taken[0], AgtmuxError):
+        assert taken[0].code == "E_TOO_LARGE"
+        return
+    assert taken[0].raw_payload is not None
+    assert len(taken[0].raw_payload.encode()) <= 65_536
+    json.loads(str(taken[0].raw_payload))
+
+
+def test_what_is_left_out_of_a_payload_is_said() -> None:
+    (event,) = take(VALID | {"raw_payload": {"first": "kept", "numbers": list(range(50_000)), "last": "x"}})
+    assert isinstance(event, Event)
+    kept = json.loads(str(event.raw_payload))
+    assert kept["first"] == "kept"
+    assert kept["numbers"][:3] == [0, 1, 2]
+    assert kept["numbers"][-1] == f"({50_000 - len(kept['numbers']) + 1} more items)"
+    assert kept["…"] == "(1 more members)"
 
 
 @pytest.mark.parametrize("state", State)

@@ -1,5 +1,6 @@
 """Payloads are forgotten after seven days, rows after fourteen, and nothing else ever is."""
 
+import random
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,9 @@ from agtmux.domain.timestamps import Timestamp
 from agtmux.messages.directory import USER
 from agtmux.messages.letters import Letter, message_of
 from agtmux.messages.mailbox import Mailbox, Wanted
-from agtmux.store.retention import Retention, forget
+from agtmux.store.retention import Retention, forget, shrink
+from agtmux.store.writer import Transaction
+from support.chance import any_seed
 from unit.builders import PANE, T0, FakeTime, a_core, a_pane, an_event, rows, seen, unbound
 
 DAY = 86_400
@@ -153,3 +156,99 @@ async def test_a_message_that_is_over_is_forgotten_and_one_that_waits_is_not(tmp
         for now, contents in ((7, {"over", "open"}), (7.5, {None, "open"}), (14.5, {"open"})):
             await forget(core.database, RETENTION, days(now))
             assert {message.content for message in await mailbox.listing(Wanted(), 10)} == contents
+
+
+# By size
+
+
+def filled(chance: random.Random, counts: dict[str, int]):
+    """Runtimes that have ended, their reports, and what was said, of each target."""
+
+    def job(tx: Transaction) -> None:
+        for target, count in counts.items():
+            for n in range(count):
+                runtime, at, text = f"{target}-{n:05}", 1_000 + n, "x" * chance.randrange(200, 20_000)
+                boot, pane, epoch = "1-1", f"%{n % 7}", n // 7 + 1
+                tx.execute(
+                    "INSERT INTO runtimes (runtime_id, target_id, pane_id, tmux_server_boot_id, pane_epoch, agent_type,"
+                    " started_at, ended_at, last_state_version) VALUES (?, ?, ?, ?, ?, 'claude', ?, ?, ?)",
+                    (runtime, target, pane, boot, epoch, at, at, epoch),
+                )
+                tx.execute(
+                    "INSERT INTO events (event_id, runtime_id, event_type, source, event_time, ingested_at, dedupe_key,"
+                    " raw_payload) VALUES (?, ?, 'x', 'hook', ?, ?, ?, ?)",
+                    (runtime, runtime, at, at, runtime, text),
+                )
+                tx.execute(
+                    "INSERT INTO event_inbox (inbox_id, target_id, pane_id, event_type, source, dedupe_key, event_time,"
+                    " ingested_at, status, raw_payload)"
+                    " VALUES (?, ?, '%1', 'x', 'hook', ?, ?, ?, 'dropped_unbound', ?)",
+                    (runtime, target, runtime, at, at, text),
+                )
+                tx.execute(
+                    "INSERT INTO runtime_source_cursors (runtime_id, source, last_readable, last_order_event_time,"
+                    " last_order_ingested_at, last_order_event_id, event_type, verdict_json)"
+                    " VALUES (?, 'hook', 1, ?, ?, 'x', 'x', ?)",
+                    (runtime, at, at, "v" * chance.randrange(3_000)),
+                )
+                tx.execute(
+                    "INSERT INTO conversations (conversation_id, target_id, agent_type, source, started_at, updated_at)"
+                    " VALUES (?, ?, 'claude', 'screen', ?, ?)",
+                    (runtime, target, at, at),
+                )
+                tx.execute(
+                    "INSERT INTO said (message_id, conversation_id, role, content, summary, at)"
+                    " VALUES (?, ?, 'user', ?, '', ?)",
+                    (runtime, runtime, text[:2_000], at),
+                )
+
+    return job
+
+
+OF_TARGET = {
+    "payloads": "SELECT event_id FROM events WHERE event_id LIKE ? AND raw_payload IS NOT NULL ORDER BY ingested_at",
+    "inbox": "SELECT inbox_id FROM event_inbox WHERE inbox_id LIKE ? AND raw_payload IS NOT NULL ORDER BY ingested_at",
+    "events": "SELECT event_id FROM events WHERE event_id LIKE ? ORDER BY ingested_at",
+    "runtimes": "SELECT runtime_id FROM runtimes WHERE runtime_id LIKE ? ORDER BY ended_at",
+    "said": "SELECT message_id FROM said WHERE message_id LIKE ? ORDER BY at",
+}
+
+
+async def kept_of(core, target: str) -> dict[str, list[str]]:
+    return {
+        name: [row[0] for row in await core.database.read(sql, (f"{target}-%",))] for name, sql in OF_TARGET.items()
+    }
+
+
+async def test_a_database_that_is_too_large_loses_the_oldest_of_who_takes_most(tmp_path: Path) -> None:
+    chance = random.Random(any_seed())
+    async with a_core(tmp_path) as core:
+        await core.database.writer.write(filled(chance, {"vm1": 600, "vm2": 40}))
+        await core.database.writer.checkpoint()
+        before, vm1, vm2 = core.database.size(), await kept_of(core, "vm1"), await kept_of(core, "vm2")
+        assert await shrink(core.database, before) == 0
+        for share in (0.8, 0.5, 0.3):
+            most = int(before * share)
+            assert await shrink(core.database, most) > 0
+            assert core.database.size() <= most, share
+            assert await kept_of(core, "vm2") == vm2, "another target's is as it was"
+            for name, kept in (await kept_of(core, "vm1")).items():
+                if name != "runtimes":
+                    assert kept == vm1[name][len(vm1[name]) - len(kept) :], f"the newest of {name}"
+        assert await shrink(core.database, most) == 0, "nothing to do at once again"
+
+
+async def test_the_last_runtime_of_a_pane_outlives_a_database_that_is_too_large(tmp_path: Path) -> None:
+    """The next one counts on from it; else a reference to one that is long gone could mean another."""
+    async with a_core(tmp_path) as core:
+        await core.look(seen())
+        await core.database.writer.write(filled(random.Random(1), {"vm1": 300}))
+        last = await core.database.read("SELECT pane_id, max(pane_epoch) FROM runtimes GROUP BY target_id, pane_id")
+        before = core.record
+        await shrink(core.database, 100_000)
+        after = await core.database.read("SELECT pane_id, max(pane_epoch) FROM runtimes GROUP BY target_id, pane_id")
+        assert after == last
+        assert len(await core.database.read("SELECT 1 FROM runtimes")) < 20
+        assert core.record == before
+    async with a_core(tmp_path) as core:
+        assert core.record == before
