@@ -60,7 +60,7 @@ def test_an_answer_does_not_go_to_another_that_has_the_name_now(home: Home) -> N
     before = home.panes()[asker.pane]["runtime_id"]
     asker.tell("exit")
     wait_until(lambda: home.panes()[asker.pane]["agent_type"] == "none", "its end")
-    again = f"(exec -a claude {sys.executable} {PROGRAM} another {home.folder})"
+    again = f'(exec -a claude "{sys.executable}" "{PROGRAM}" another {home.folder})'
     home.tmux("send-keys", "-t", asker.pane, again, "Enter")
     wait_until(lambda: home.panes()[asker.pane]["agent_type"] == "claude", "another")
     asker.wait_for("idle")

@@ -23,7 +23,8 @@ from support.puppets import Puppet
 MESSAGES = int(os.environ.get("AGTMUX_TEST_TRIALS", "500"))
 # What every agent was started as, while messages are on their way.
 _AGENTS = 4
-_TEXTS = ("1", "yes", "/help", "!date", "line\nline", "x" * 300)
+# The last has a secret, which is kept apart from the database until it is delivered.
+_TEXTS = ("1", "yes", "/help", "!date", "line\nline", "x" * 300, "use sk-ant-api03-" + "Qm7Zr4Kd9Xw2" * 4)
 _OVER = ("delivered", "expired", "refused", "uncertain")
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import signal
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from support.home import Home, wait_until
+from support.home import COMMANDS, Home, wait_until
 from support.puppets import Bridge, Puppet
+from support.terminal import Terminal, terminals
 
 
 class Pair:
@@ -218,6 +221,9 @@ def test_a_ping_disturbs_nobody(pair: Pair) -> None:
     answer = pair.send("", type="ping")
     assert answer["answer"] == f"{pair.names[1]} is idle" and pair.two.given() == []
     assert pair.home.run("message", "send", pair.names[1], "--type", "ping").stdout == f"{pair.names[1]} is idle\n"
+    # The communication log has its size as it is.
+    pongs = [each for each in pair.home.ask("GET", "/v1/messages").json["items"] if each["type"] == "pong"]
+    assert [each["size"] for each in pongs] == [len(answer["answer"])] * 2
 
 
 @pytest.mark.parametrize(
@@ -328,8 +334,19 @@ def test_an_agent_may_not_shut_down_one_that_it_has_not_launched_and_the_user_ma
     said = pair.bridge.refusal("send_message", to=pair.names[1], content="", type="shutdown")
     assert said.startswith("E_FORBIDDEN"), said
     assert pair.home.state_of(pair.two.pane) == "idle" and pair.two.given() == []
+    # Nor may what nobody knows.
     done = pair.home.run("message", "send", pair.names[1], "--type", "shutdown")
-    assert done.returncode == 0, done
+    assert done.returncode == 4 and "E_FORBIDDEN" in done.stderr and pair.two.given() == [], done
+    shell, opened = pair.home.pane(agent=None, command="bash --norc"), time.time()
+    pair.home.tmux("select-window", "-t", shell)
+    with terminals(pair.home) as shown:
+        shown.append(Terminal(pair.home, "tmux", "attach-session", "-t", "work"))
+        wait_until(lambda: time.time() > opened + 2.5 and shell in pair.home.panes(), "a key that counts")
+        shown[0].type(f"{COMMANDS / 'agtmux'} message send {pair.names[1]} --type shutdown\r")
+        _wait_for_end(pair)
+
+
+def _wait_for_end(pair: Pair) -> None:
     wait_until(lambda: pair.home.panes().get(pair.two.pane, {}).get("agent_type", "none") == "none", "its end")
 
 
@@ -354,3 +371,67 @@ def test_the_user_names_agents_as_they_are_shown(pair: Pair) -> None:
     assert done.returncode == 0, done
     assert {item["to_agent"] for item in json.loads(done.stdout)["items"]} == set(pair.names)
     assert home.run("message", "send", "%99", "x").returncode == 5
+
+
+@pytest.mark.parametrize("words", [["send", "claude-0"], ["broadcast"]])
+def test_an_interrupt_says_what_still_waits_and_how_to_cancel_it(home: Home, words: list[str]) -> None:
+    puppet = Puppet(home, "one")
+    home.start()
+    puppet.ask("d1", "touch label.txt")
+    with terminals(home) as opened:
+        terminal = Terminal(home, COMMANDS / "agtmux", "message", *words, "hold your merge", "--wait", "10s")
+        opened.append(terminal)
+        queued = "/v1/messages?status=queued"
+        wait_until(lambda: [each for each in home.ask("GET", queued).json["items"] if each["reason"]], "the message")
+        [waiting] = home.ask("GET", queued).json["items"]
+        terminal.type("\x03")
+        assert terminal.ended() == 130, terminal.text
+        assert "queued to claude-0, it asks its user something" in terminal.text
+        cancel = f"agtmux message cancel {waiting['message_id']}"
+        assert cancel in terminal.text and "Traceback" not in terminal.text
+    assert home.run(*cancel.split()[1:]).returncode == 0
+    puppet.tell("answer")
+    puppet.wait_for("running")
+    assert puppet.submitted() == []
+
+
+SECRET = "sk-ant-api03-" + "Qm7Zr4Kd9Xw2Lp6Tn8Vb3Hs5" * 2
+
+
+def holders(home: Home) -> set[str]:
+    """Files of the daemon that have the bytes of the secret."""
+    state = home.database.parent
+    files = [path for path in state.rglob("*") if path.is_file()]
+    return {str(path.relative_to(state)) for path in files if SECRET.encode() in path.read_bytes()}
+
+
+def test_a_secret_comes_once_after_a_kill_and_is_nowhere_then(pair: Pair) -> None:
+    """NFR-9. It waits, the daemon is killed, the next one types it; the database has it at no time."""
+    pair.two.ask("d1", "touch label.txt")
+    sent = pair.send(f"deploy with {SECRET}", thinking=f"it needs {SECRET}")
+    assert sent["status"] == "queued"
+    assert holders(pair.home) == {f"messages/{sent['message_id']}"}
+    assert SECRET not in pair.home.run("message", "show", sent["message_id"]).stdout
+    pair.daemon.send_signal(signal.SIGKILL)
+    pair.daemon.communicate()
+    assert holders(pair.home) == {f"messages/{sent['message_id']}"}
+    pair.daemon = pair.home.start()
+    pair.two.tell("answer")
+    pair.two.tell("idle")
+    told = pair.wait_status(sent["message_id"], "delivered")
+    assert pair.two.submitted() == [f"[agtmux msg from {pair.names[0]}]: deploy with {SECRET}"]
+    assert told["is_redacted"] and SECRET not in json.dumps(told)
+    wait_until(lambda: not holders(pair.home), "the end of the secret")
+    pair.home.end(pair.daemon)
+    assert holders(pair.home) == set()
+
+
+def test_a_secret_that_is_fetched_is_given_and_can_be_read_again(pair: Pair) -> None:
+    pair.two.ask("d1", "touch label.txt")
+    pair.send(f"deploy with {SECRET}")
+    fetcher = pair.two.bridge()
+    for again in (False, True):
+        given = fetcher.call("read_messages", include_delivered=again)["messages"]
+        assert [each["content"] for each in given] == [f"deploy with {SECRET}"]
+    assert not any("agtmux.db" in each for each in holders(pair.home))
+    fetcher.close()

@@ -47,7 +47,7 @@ def trio(home: Home) -> Iterator[Trio]:
 def test_the_environment_says_nothing(trio: Trio) -> None:
     """orchestrator: authentication."""
     env = " ".join(f"{name}={shlex.quote(value)}" for name, value in trio.as_other().items())
-    said = trio.one.run("sh", "-c", f"env {env} {AGTMUX} message send {trio.name(trio.receiver)} hello")
+    said = trio.one.run("sh", "-c", f'env {env} "{AGTMUX}" message send {trio.name(trio.receiver)} hello')
     assert "delivered" in said, said
     assert trio.senders() == {trio.name(trio.one)}
     assert trio.receiver.submitted() == [f"[agtmux msg from {trio.name(trio.one)}]: hello"]
@@ -56,7 +56,7 @@ def test_the_environment_says_nothing(trio: Trio) -> None:
 def test_a_bridge_with_the_environment_of_another_is_still_its_own(trio: Trio) -> None:
     words = [f"env {name}={value}" for name, value in trio.as_other().items()]
     asked, told = (trio.home.folder / name for name in ("asked", "told"))
-    command = f"{' '.join(words)} {COMMANDS / 'agtmux-mcp'} --socket {trio.home.socket}"
+    command = f'{" ".join(words)} "{COMMANDS}/agtmux-mcp" --socket {trio.home.socket}'
     trio.one.tell(f"run 99 mkfifo {asked} {told}; {command} < {asked} > {told}")
     wait_until(told.exists, "the bridge")
     bridge = Bridge(asked.open("w"), told.open())
@@ -87,7 +87,7 @@ def test_a_request_of_its_own_making_is_from_who_makes_it(trio: Trio) -> None:
         "import socket\ns = socket.socket(socket.AF_UNIX)\n"
         f"s.connect({str(trio.home.socket)!r})\ns.sendall({request.encode()!r})\nprint(s.recv(65536).decode())\n"
     )
-    said = trio.one.run("sh", "-c", f"{sys.executable} {program}")
+    said = trio.one.run("sh", "-c", f'"{sys.executable}" {program}')
     assert "200 OK" in said, said
     assert trio.senders() == {trio.name(trio.one)}
 
@@ -105,7 +105,7 @@ def test_registering_again_changes_nobodys_name(trio: Trio) -> None:
     settings = Path(trio.home.env["HOME"]) / ".claude.json"
     settings.write_text("{}\n")
     env = " ".join(f"{name}={shlex.quote(value)}" for name, value in trio.as_other().items())
-    said = trio.one.run("sh", "-c", f"env {env} {AGTMUX} mcp register --agent claude")
+    said = trio.one.run("sh", "-c", f'env {env} "{AGTMUX}" mcp register --agent claude')
     assert "registered" in said, said
     entry = json.loads(settings.read_text())["mcpServers"]["agtmux"]
     # It names a program and a socket, and nobody.
@@ -117,9 +117,8 @@ def test_registering_again_changes_nobodys_name(trio: Trio) -> None:
 def test_what_has_left_its_pane_is_nobody(trio: Trio) -> None:
     """A process that was let go of belongs to no agent any more, and to no user either."""
     out = trio.home.folder / "out"
-    command = (
-        f"(setsid sh -c '{AGTMUX} message send {trio.name(trio.receiver)} hello > {out} 2>&1; echo over >> {out}' &)"
-    )
+    words = f'"{AGTMUX}" message send {trio.name(trio.receiver)} hello'
+    command = f"(setsid sh -c '{words} > {out} 2>&1; echo over >> {out}' &)"
     trio.one.run("sh", "-c", command)
     wait_until(lambda: out.exists() and "over" in out.read_text(), "its end")
     assert trio.senders() <= {"outside", trio.name(trio.one)}
@@ -167,7 +166,7 @@ def test_an_agent_of_a_service_for_several_panes_has_nobodys_mail_and_rights(tri
         f"message send {trio.name(trio.receiver)} hello",
         f"message send {trio.name(trio.receiver)} end --type shutdown",
     )
-    commands = "; ".join(f"setsid -w {AGTMUX} {words} >> {out} 2>&1" for words in asked)
+    commands = "; ".join(f'setsid -w "{AGTMUX}" {words} >> {out} 2>&1' for words in asked)
     script = f"until [ -e {go} ]; do sleep 0.1; done; {commands}; echo over >> {out}; exec sleep 3600"
     pane = trio.home.pane("codex", f"sh -c '{script}'")
     wait_until(lambda: trio.home.panes().get(pane, {}).get("agent_type") == "codex", "the pane")

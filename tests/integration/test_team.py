@@ -68,7 +68,7 @@ class Team:
         """A command that the agent of that role runs itself."""
         out = self.parrots.folder / f"{self.pane(role).removeprefix('%')}.1.out"
         out.unlink(missing_ok=True)
-        self.tell(role, f"run 1 {COMMANDS / 'agtmux'} {words}; echo; echo over $?")
+        self.tell(role, f'run 1 "{COMMANDS}/agtmux" {words}; echo; echo over $?')
         wait_until(lambda: out.exists() and "\nover " in out.read_text(), words)
         return out.read_text()
 
@@ -203,7 +203,7 @@ def test_no_agent_brings_up_a_team(team: Team) -> None:
 def test_no_agent_of_a_service_for_several_panes_does_either(team: Team) -> None:
     """Which pane it works for is not known, and that it is no user is."""
     out, go = team.home.folder / "said", team.home.folder / "go"
-    command = f"setsid -w {COMMANDS / 'agtmux'} team up {team.file} > {out} 2>&1; echo over >> {out}"
+    command = f'setsid -w "{COMMANDS}/agtmux" team up {team.file} > {out} 2>&1; echo over >> {out}'
     pane = team.home.pane("codex", f"sh -c 'until [ -e {go} ]; do sleep 0.1; done; {command}; exec sleep 3600'")
     wait_until(lambda: team.home.panes().get(pane, {}).get("agent_type") == "codex", "the pane")
     go.touch()
@@ -224,7 +224,7 @@ def test_whom_a_member_launches_may_write_to_no_more_than_it(team: Team) -> None
             out = helper.with_suffix(".7.out")
             out.unlink(missing_ok=True)
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as strings:
-                order = f"run 7 {COMMANDS / 'agtmux'} message send {to} hello; echo; echo over $?"
+                order = f'run 7 "{COMMANDS}/agtmux" message send {to} hello; echo; echo over $?'
                 strings.sendto(order.encode(), str(helper.with_suffix(".sock")))
             wait_until(lambda out=out: out.exists() and "\nover " in out.read_text(), "its answer")
             assert answer in out.read_text(), (name, to, out.read_text())

@@ -8,6 +8,7 @@ the agent's state.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -15,6 +16,8 @@ from typing import Any, Final
 
 from agtmux.actions.guards import Snapshot
 from agtmux.domain.errors import AgtmuxError, ErrorCode
+from agtmux.domain.legible import printable
+from agtmux.domain.redact import redact_text
 from agtmux.domain.runtimes import PaneId, RuntimeId, TargetId
 from agtmux.domain.timestamps import Timestamp
 from agtmux.store.database import Database
@@ -28,7 +31,13 @@ UNCERTAIN: Final = "uncertain"
 # The good ends of what is typed: it was taken, or it stands in the prompt and Enter was not pressed.
 DELIVERED: Final = "delivered"
 TYPED_NOT_SUBMITTED: Final = "typed_not_submitted"
+# It was typed into a shell or another program that is no agent. Whether that took it cannot be read back.
+TYPED_IN_SHELL: Final = "typed_in_shell"
 _PAYLOAD: Final = "payload_sha256"
+_LONGEST_SHOWN: Final = 64
+_LONGEST_WRITTEN: Final = 4_096
+# What is told in words of others.
+_WRITTEN: Final = frozenset({"actor", "by", "cwd", "worktree", "branch", "session_name", "removed_worktree"})
 COLUMNS: Final = (
     "action_id, action_type, request_ref, target_id, pane_id, runtime_id, requested_at, completed_at, result_code,"
     " error_code, metadata_json"
@@ -67,7 +76,8 @@ class Ledger:
 
         Raises E_IDEMPOTENCY_CONFLICT if that one was asked for something else.
         """
-        metadata = {**(action.metadata or {}), _PAYLOAD: payload_sha256}
+        metadata = {**_kept(action.metadata or {}), _PAYLOAD: payload_sha256}
+        action = replace(action, request_ref=kept_ref(action.request_ref))
 
         def job(tx: Transaction) -> Action:
             found = _find(tx, action.action_type, action.request_ref)
@@ -115,7 +125,7 @@ class Ledger:
     async def requested(self, action_type: str, request_ref: str) -> Action | None:
         """What that request has led to before."""
         found = f"SELECT {COLUMNS} FROM actions WHERE action_type = ? AND request_ref = ?"
-        rows = await self._database.read(found, (action_type, request_ref))
+        rows = await self._database.read(found, (action_type, kept_ref(request_ref)))
         return read_action(rows[0]) if rows else None
 
     async def place(self, action: Action, pane_id: PaneId, runtime_id: RuntimeId) -> Action:
@@ -134,7 +144,7 @@ class Ledger:
             completed_at=now,
             result_code=result_code,
             error_code=error_code,
-            metadata={**(action.metadata or {}), **about},
+            metadata={**(action.metadata or {}), **_kept(about)},
         )
 
         def job(tx: Transaction) -> None:
@@ -165,6 +175,22 @@ class Ledger:
             return int(tx.fetch("SELECT changes()")[0][0])
 
         return await self._database.writer.write(job)
+
+
+def kept_ref(request_ref: str) -> str:
+    """The request's reference as it is stored and shown. One that holds a secret is known again by its digest."""
+    shown = redact_text(printable(request_ref))
+    if shown == request_ref:
+        return request_ref
+    return f"{shown[:_LONGEST_SHOWN]} {hashlib.sha256(request_ref.encode('utf-8', 'replace')).hexdigest()[:32]}"
+
+
+def _kept(about: Mapping[str, Any]) -> dict[str, Any]:
+    """What whoever asked has written is theirs: without secrets, control characters or end."""
+    return {
+        name: redact_text(printable(value))[:_LONGEST_WRITTEN] if name in _WRITTEN and isinstance(value, str) else value
+        for name, value in about.items()
+    }
 
 
 def check_same(known: Action, payload_sha256: str) -> None:

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from agtmux.api.bodies import MAX_TEXT_BYTES, as_json, decoded, envelope, left, read_body
 from agtmux.api.protocol import peer_of
 from agtmux.api.shapes import Answer, Total
+from agtmux.bridge.asker import AskerKind
 from agtmux.bridge.caller import Caller, find_caller
 from agtmux.domain.durations import parse_duration
 from agtmux.domain.errors import AgtmuxError, ErrorCode
@@ -25,7 +26,7 @@ from agtmux.messages.post import LONGEST_FETCH, LONGEST_SEND, Sender
 from agtmux.service import Service
 
 _MOST: Final = 1_000
-_FILTERS: Final = ("message_id", "with", "to", "status", "type", "correlation_id", "since", "limit")
+_FILTERS: Final = ("message_id", "with", "to", "status", "type", "correlation_id", "request_ref", "since", "limit")
 Word = Annotated[str, msgspec.Meta(max_length=128)]
 
 
@@ -77,6 +78,8 @@ class MessageShown(msgspec.Struct, frozen=True, kw_only=True):
     priority: Priority
     # None when it has been forgotten.
     content: str | None
+    # It is the redacted form of what was sent; its receiver gets what was sent.
+    is_redacted: bool
     thinking: str | None
     size: int
     reply_to: str | None
@@ -102,6 +105,7 @@ class MessageFilters(msgspec.Struct, frozen=True, rename={"with_": "with"}):
     status: str | UnsetType = UNSET
     type: str | UnsetType = UNSET
     correlation_id: str | UnsetType = UNSET
+    request_ref: str | UnsetType = UNSET
     since: str | UnsetType = UNSET
 
 
@@ -117,8 +121,7 @@ class MessagesApi:
 
     async def send(self, request: Request) -> Response:
         asked = decoded(await read_body(request, MAX_TEXT_BYTES), SendAsked)
-        self._check_known(request)
-        sender, post = self._sender(request), self._service.post
+        sender, post = await self._sender(request), self._service.post
         if asked.to:
             items = [await post.send(sender, asked.to, asked.letter(), asked.wait_seconds)]
         else:
@@ -129,8 +132,8 @@ class MessagesApi:
         """What waits for whoever asks, which is their own from then on."""
         asked = decoded(await read_body(request), FetchAsked)
         self._check_known(request)
-        sender = self._sender(request).party
-        receiver = sender if sender.runtime_id is not None else Party(USER)
+        agent = self._agent(request)
+        receiver = Party(USER) if agent is None else agent.party
         fetching = asyncio.ensure_future(self._service.post.fetch(receiver, asked.limit, asked.wait_seconds))
         leaving = asyncio.ensure_future(left(request))
         try:
@@ -145,10 +148,10 @@ class MessagesApi:
 
     async def take_back(self, request: Request) -> Response:
         self._check_known(request)
-        sender = self._sender(request)
+        agent = self._agent(request)
         message_id = request.path_params["message_id"]
-        is_any = sender.party.runtime_id is None
-        return self._told([await self._service.post.take_back(sender, message_id, is_any=is_any)])
+        sender = agent or Sender(Party(USER))
+        return self._told([await self._service.post.take_back(sender, message_id, is_any=agent is None)])
 
     async def listing(self, request: Request) -> Response:
         query, service = request.query_params, self._service
@@ -170,6 +173,7 @@ class MessagesApi:
                 status=_one_of(Status, query.get("status"), "status"),
                 type=_one_of(MessageType, query.get("type"), "type"),
                 correlation_id=query.get("correlation_id"),
+                request_ref=query.get("request_ref"),
                 since=since,
             )
             items = await mailbox.listing(wanted, int(limit))
@@ -183,14 +187,19 @@ class MessagesApi:
         except AgtmuxError:
             return Party(text)
 
-    def _sender(self, request: Request) -> Sender:
-        """An agent where the process that asks was started by one; its user where it runs in a pane without one."""
-        caller, world = self._caller(request), self._service.world
-        if caller.key is None:
-            return Sender(Party(OUTSIDE))
-        if world.records[caller.key].runtime.has_agent:
-            return self._service.post.agent(caller.key)
-        return Sender(Party(USER if caller.is_at_terminal else OUTSIDE))
+    async def _sender(self, request: Request) -> Sender:
+        """An agent where the process that asks was started by one; the user where something shows that it is them."""
+        asker = await self._service.askers.find(peer_of(request.scope))
+        if asker.key is not None:
+            return self._service.post.agent(asker.key)
+        return Sender(Party(USER if asker.kind is AskerKind.USER else OUTSIDE))
+
+    def _agent(self, request: Request) -> Sender | None:
+        """The agent that asks; None for everybody else, who have what is for the user."""
+        caller = self._caller(request)
+        if caller.key is None or not self._service.world.records[caller.key].runtime.has_agent:
+            return None
+        return self._service.post.agent(caller.key)
 
     def _check_known(self, request: Request) -> None:
         """Raises for an agent of which nobody knows which it is: what is for the user, or another's, is not for it."""
@@ -217,6 +226,7 @@ def shown(message: Message) -> MessageShown:
         type=message.type,
         priority=message.priority,
         content=message.content,
+        is_redacted=message.is_redacted,
         thinking=message.thinking,
         size=message.size,
         reply_to=message.reply_to,

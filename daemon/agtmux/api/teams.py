@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from starlette.requests import Request
@@ -13,9 +13,9 @@ from agtmux.api.actions import launched_json
 from agtmux.api.bodies import as_json, decoded, envelope, read_body
 from agtmux.api.protocol import peer_of
 from agtmux.api.shapes import Answer, Total
-from agtmux.bridge.caller import find_caller
 from agtmux.bridge.homes import tell_home, untell_home
 from agtmux.domain.errors import AgtmuxError, ErrorCode
+from agtmux.domain.runtimes import RuntimeId
 from agtmux.messages.team import TeamSheet, read_sheet
 from agtmux.observe import views
 from agtmux.service import Service
@@ -39,6 +39,8 @@ class RoleShown(msgspec.Struct, frozen=True, kw_only=True):
     runtime_id: str | None
     state: str | None
     asks: str | None
+    # Confirmed once it was seen to end a turn since it was told what it is for; None where nobody is there.
+    confirmation: Literal["confirmed", "unconfirmed"] | None
     # Messages that wait for it.
     waiting: int
 
@@ -78,17 +80,17 @@ class TeamsApi:
         return self._told([await self._shown(sheet) for sheet in self._service.teams.sheets])
 
     async def bring(self, request: Request) -> Response:
-        self._check_user(request)
         sheet = read_sheet(decoded(await read_body(request), dict[str, Any]))
+        await self._check_user(request)
         for name in sheet.roles:
             order_of(sheet, name, self._service.registry, self._service.homes).checked(self._service.registry)
         await self._service.teams.bring(sheet)
         return self._told([await self._shown(sheet)])
 
     async def launch(self, request: Request) -> Response:
-        self._check_user(request)
         service = self._service
         asked = decoded(await read_body(request), RoleLaunch)
+        await self._check_user(request)
         sheet = service.teams.sheet(request.path_params["name"])
         order = order_of(sheet, asked.role, service.registry, service.homes)
         if sheet.roles[asked.role].isolated:
@@ -99,7 +101,7 @@ class TeamsApi:
 
     async def forget(self, request: Request) -> Response:
         """It is no team any more. Its members are its user's to stop, and are asked to by the command."""
-        self._check_user(request)
+        await self._check_user(request)
         service = self._service
         sheet = service.teams.sheet(request.path_params["name"])
         await service.teams.forget(sheet.name)
@@ -109,12 +111,17 @@ class TeamsApi:
                 await asyncio.to_thread(untell_home, service.registry, role.agent, environ, service.homes / "backups")
         return self._told([await self._shown(sheet)])
 
-    def _check_user(self, request: Request) -> None:
-        service = self._service
-        caller = find_caller(service.world, service.registry, peer_of(request.scope))
-        is_agent = caller.key is not None and service.world.records[caller.key].runtime.has_agent
-        if is_agent or caller.is_shared:
-            raise AgtmuxError(ErrorCode.FORBIDDEN, "teams are the user's to bring up and down, and no agent's")
+    async def _check_user(self, request: Request) -> None:
+        by = await self._service.by(peer_of(request.scope))
+        if not by.is_user:
+            raise AgtmuxError(
+                ErrorCode.FORBIDDEN, by.refusal("teams are the user's to bring up and down, and no agent's")
+            )
+
+    def _confirmation(self, runtime_id: RuntimeId | None) -> Literal["confirmed", "unconfirmed"] | None:
+        if runtime_id is None:
+            return None
+        return "confirmed" if self._service.directory.is_confirmed(runtime_id) else "unconfirmed"
 
     async def _shown(self, sheet: TeamSheet) -> TeamShown:
         service = self._service
@@ -134,6 +141,7 @@ class TeamsApi:
                     runtime_id=runtime_id,
                     state=None if item is None else item.state,
                     asks=None if item is None or item.attention is None else item.attention.summary,
+                    confirmation=self._confirmation(runtime_id),
                     waiting=0 if runtime_id is None else service.postman.waiting(runtime_id),
                 )
             )

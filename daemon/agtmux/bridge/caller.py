@@ -26,7 +26,7 @@ SHARED: Final = (
 )
 
 # Who was started by whom does not change; an end of one above counts after this many seconds.
-_HOLDS: Final = 1.0
+HOLDS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Peer:
     def way(self) -> Way | None:
         """None if it is not known, or has ended. Whoever asks again at once is not looked for again."""
         now = time.monotonic()
-        if self.pid is not None and now - self._found_at >= _HOLDS:
+        if self.pid is not None and now - self._found_at >= HOLDS:
             self._found_at, self._way = now, self._look(self.pid)
         return self._way
 

@@ -1,4 +1,4 @@
-"""The stand-alone `agtmux-mcp`: one file for any machine with a Python 3.8, made of wire, local, relay and run.
+"""The stand-alone `agtmux-mcp`: one file for any machine with a Python 3.8, made of owners, wire, local, relay, run.
 
 It speaks to the probe that an agtmux elsewhere has on its machine as the installed one speaks to the daemon.
 """
@@ -25,12 +25,12 @@ exit 1
 '''
 """
 # `sys.modules` is where their imports of each other find them, so what is imported comes first.
-_PARTS: Final = ("wire", "local", "relay", "run")
+_PARTS: Final = ("probe/owners", "bridge/wire", "bridge/local", "bridge/relay", "bridge/run")
 _LOADER: Final = """
 import sys
 
 for name, source in SOURCES:
-    module = sys.modules["agtmux.bridge." + name] = type(sys)("agtmux.bridge." + name)
+    module = sys.modules["agtmux." + name] = type(sys)("agtmux." + name)
     exec(compile(source, "agtmux-mcp/" + name, "exec"), module.__dict__)
 
 
@@ -57,7 +57,8 @@ sys.exit(main())
 def compose() -> str:
     """The text of the file, from the sources of this installation."""
     package = resources.files("agtmux")
-    sources = [(name, package.joinpath("bridge", f"{name}.py").read_text("utf-8")) for name in _PARTS]
+    files = {name.replace("/", "."): package.joinpath(f"{name}.py") for name in _PARTS}
+    sources = [(name, file.read_text("utf-8")) for name, file in files.items()]
     tools = package.joinpath("resources", "mcp", "tools.json").read_text("utf-8")
     parts = "".join(f"    ({name!r}, {literal(source)}),\n" for name, source in sources)
     given = f"LONGEST_LINE = {LONGEST_LINE}\n\nTOOLS = {literal(tools)}\n\nSOURCES = (\n{parts})\n"

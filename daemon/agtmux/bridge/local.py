@@ -28,6 +28,16 @@ _UNCERTAIN: Final = (
     "E_DELIVERY_UNCERTAIN: agtmux was restarted during this call, and whether it was done is not known."
     " Look before you call it again; messages that you had come to fetch are in read_messages with include_delivered."
 )
+# Their numbers as JSON-RPC errors; `domain/errors.py`, which has them all, is not there on other machines.
+NUMBERS: Final = {
+    "E_DAEMON_UNAVAILABLE": (-32022, "Daemon unavailable"),
+    "E_DELIVERY_UNCERTAIN": (-32012, "Delivery uncertain"),
+    "E_TOO_LARGE": (-32602, "Invalid params"),
+}
+_UNANSWERED: Final = (
+    "E_DELIVERY_UNCERTAIN: agtmux did not answer before this session ended, and whether the call was done is not known."
+    " Look before you call it again; messages that you had come to fetch are in read_messages with include_delivered."
+)
 _TOO_LONG: Final = "E_TOO_LARGE: a call may have %d bytes in all, and this has more. Say it in less, or in parts."
 
 
@@ -76,6 +86,10 @@ def uncertain(request: dict[str, Any]) -> dict[str, Any]:
     return result(request, refused(_UNCERTAIN))
 
 
+def unanswered(request: dict[str, Any]) -> dict[str, Any]:
+    return result(request, refused(_UNANSWERED))
+
+
 def too_long(request: dict[str, Any], limit: int) -> dict[str, Any]:
     if request.get("method") != "tools/call":
         return error(request.get("id"), INVALID_REQUEST, _TOO_LONG % limit)
@@ -83,12 +97,25 @@ def too_long(request: dict[str, Any], limit: int) -> dict[str, Any]:
 
 
 def refused(text: str) -> dict[str, Any]:
-    return {"resultType": "complete", "content": [{"type": "text", "text": text}], "isError": True}
+    """As the daemon refuses a call; `text` begins with the code of the error."""
+    code = text.partition(":")[0]
+    number, name = NUMBERS[code]
+    about = {"code": number, "message": name, "data": {"code": code, "details": {}}}
+    return {
+        "resultType": "complete",
+        "content": [{"type": "text", "text": text}],
+        "isError": True,
+        "_meta": {"dev.agtmux/error": about},
+    }
 
 
 def result(request: dict[str, Any], content: dict[str, Any]) -> dict[str, Any]:
     if not _is_modern(request):
-        content = {key: value for key, value in content.items() if key not in _MODERN}
+        content = {
+            key: value
+            for key, value in content.items()
+            if key not in _MODERN or (key == "_meta" and "isError" in content)
+        }
     return {"jsonrpc": "2.0", "id": request.get("id"), "result": content}
 
 

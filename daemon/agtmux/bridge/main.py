@@ -50,7 +50,7 @@ def _withdraw(socket_path: str) -> None:
 
     try:
         subprocess.run(
-            [sys.executable, "-m", "agtmux.bridge.withdraw", socket_path],
+            [*paths.python_module("agtmux.bridge.withdraw"), socket_path],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

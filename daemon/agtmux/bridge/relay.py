@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 
-from agtmux.bridge.local import INVALID_REQUEST, PARSE_ERROR, Packaged, error, too_long, uncertain
+from agtmux.bridge.local import INVALID_REQUEST, PARSE_ERROR, Packaged, error, too_long, unanswered, uncertain
 from agtmux.bridge.wire import MOST_BYTES
 
 # `typing` costs milliseconds and is needed by nobody at run time.
@@ -135,6 +135,12 @@ class Relay:
         """There is no daemon to be had; what is asked from now on is answered here."""
         self.is_hopeful = False
         self._answer_some()
+
+    def ended(self) -> None:
+        """The agent has closed its end and the time for answers is over: whatever is open gets one now."""
+        for request, _ in self._open.values():
+            self._tell(unanswered(request) if request["method"] == "tools/call" else self._packaged.answer(request))
+        self._open.clear()
 
     def _go_on(self) -> None:
         self._is_greeting = False

@@ -6,7 +6,6 @@ as little as it can: every agent has one, and some wait for it before they do an
 
 from __future__ import annotations
 
-import _socket
 import os
 import select
 import time
@@ -14,10 +13,12 @@ import time
 from agtmux.bridge.local import Packaged
 from agtmux.bridge.relay import Relay
 from agtmux.bridge.wire import GREETING, MOST_BYTES, Wire, WireError, framed
+from agtmux.probe.owners import connected
 
 # `typing` costs milliseconds and is needed by nobody at run time.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import _socket
     from typing import Callable, Final
 
 _TRIES: Final = 5
@@ -35,11 +36,18 @@ _CHUNK: Final = 65_536
 
 class Bridge:
     def __init__(
-        self, socket_path: str, packaged: Packaged, on_given_up: Callable[[], None], most_bytes: int = MOST_BYTES
+        self,
+        socket_path: str,
+        packaged: Packaged,
+        on_given_up: Callable[[], None],
+        most_bytes: int = MOST_BYTES,
+        last_words: float = _LAST_WORDS,
     ) -> None:
-        """`on_given_up` is called once, when nobody was found; a line from the agent may have `most_bytes`."""
+        """`on_given_up` is called once, when nobody was found; a line from the agent may have `most_bytes`; answers
+        are waited for `last_words` seconds after the agent's last line."""
         self._path = socket_path
         self._on_given_up = on_given_up
+        self._last_words = last_words
         self._relay = Relay(packaged, most_bytes)
         self._connection: _socket.socket | None = None
         self._wire = Wire()
@@ -62,11 +70,14 @@ class Bridge:
                 self._hear_daemon()
             if 0 in ready and not self._hear_agent():
                 # It has nothing more to say. What it asked is answered yet.
-                until = time.monotonic() + _LAST_WORDS
+                until = time.monotonic() + self._last_words
             if self._connection is None and self._tries_left and time.monotonic() >= self._next_try:
                 self._try()
             self._keep_waiting_short()
             self._pass_on()
+        # A daemon that is starting its server, or has much to do, may take longer than anyone waits here.
+        self._relay.ended()
+        self._pass_on()
         return 0
 
     def _ready(self, files: list[int], until: float | None) -> list[int]:
@@ -138,12 +149,13 @@ class Bridge:
     # The line to the daemon
 
     def _reach(self) -> bool:
-        connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-        connection.settimeout(_GREETING_LIMIT)
         wire = Wire()
         messages: list[bytes] = []
         try:
-            connection.connect(self._path)
+            connection = connected(os.fsencode(self._path), _GREETING_LIMIT)
+        except OSError:
+            return False
+        try:
             connection.sendall(GREETING)
             while not wire.is_open:
                 data = connection.recv(_CHUNK)

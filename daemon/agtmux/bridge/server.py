@@ -9,9 +9,10 @@ import asyncio
 import json
 import logging
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import anyio
 import mcp_types as types
@@ -27,20 +28,7 @@ from agtmux.bridge.tools.tool import Tool, schema
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 
 _log = logging.getLogger(__name__)
-
-_FAILED = -32603
-_NOT_THERE, _TOO_LATE, _TOO_OFTEN, _WRONG = (
-    (-32000, "Agent not found"),
-    (-32001, "Timeout"),
-    (-32002, "Rate limit"),
-    (-32602, "Invalid params"),
-)
-_NUMBERS = {
-    **dict.fromkeys((ErrorCode.REF_NOT_FOUND, ErrorCode.REF_AMBIGUOUS, ErrorCode.RUNTIME_STALE), _NOT_THERE),
-    **dict.fromkeys((ErrorCode.TIMEOUT, ErrorCode.TARGET_UNREACHABLE), _TOO_LATE),
-    **dict.fromkeys((ErrorCode.LIMIT_RATE, ErrorCode.LIMIT_PANES), _TOO_OFTEN),
-    **dict.fromkeys((ErrorCode.USAGE, ErrorCode.REF_INVALID, ErrorCode.TOO_LARGE, ErrorCode.NOT_FOUND), _WRONG),
-}
+_COMPLAIN_EVERY: Final = 60.0
 
 
 def _listed(tool: Tool) -> types.Tool:
@@ -82,9 +70,9 @@ async def serve(
             while (text := await receive()) is not None:
                 try:
                     message = _message(text)
-                except ValueError:
-                    if (answer := _no_message(text)) is not None:
-                        await complaints.send(SessionMessage(answer))
+                except (ValueError, RecursionError):
+                    _garbage.note(len(text))
+                    await complaints.send(SessionMessage(_no_message(text)))
                     continue
                 await to_server.send(SessionMessage(message))
 
@@ -112,14 +100,35 @@ def _message(text: str) -> types.JSONRPCMessage:
         return types.jsonrpc_message_adapter.validate_json(whole.decode("utf-16", "replace"), by_name=False)
 
 
-def _no_message(text: str) -> types.JSONRPCMessage | None:
-    """What is answered to it, so that nobody waits for ever; None if nobody does."""
+def _no_message(text: str) -> types.JSONRPCMessage:
+    """What is answered to it, so that nobody waits for ever: with its id, or with none where it cannot be told."""
+    code, wrong, request_id = types.PARSE_ERROR, "this is no JSON", None
     try:
-        request_id = json.loads(text)["id"]
-        wrong = {"code": types.INVALID_REQUEST, "message": "this is no request of MCP"}
-        return types.jsonrpc_message_adapter.validate_python({"jsonrpc": "2.0", "id": request_id, "error": wrong})
+        content = json.loads(text)
+        code, wrong = types.INVALID_REQUEST, "this is no request of MCP"
+        request_id = content["id"]
+        error = {"code": code, "message": wrong}
+        return types.jsonrpc_message_adapter.validate_python({"jsonrpc": "2.0", "id": request_id, "error": error})
     except (ValueError, LookupError, TypeError, RecursionError):
-        return None
+        return types.JSONRPCError(jsonrpc="2.0", id=None, error=types.ErrorData(code=code, message=wrong))
+
+
+class _Garbage:
+    """One short line of the log for many lines that are no messages: whoever sends them does not fill it."""
+
+    def __init__(self) -> None:
+        self._next = 0.0
+        self._count = 0
+
+    def note(self, size: int) -> None:
+        self._count += 1
+        now = time.monotonic()
+        if now >= self._next:
+            _log.warning("%d lines of bridges were no JSON-RPC, the last of %d characters", self._count, size)
+            self._next, self._count = now + _COMPLAIN_EVERY, 0
+
+
+_garbage = _Garbage()
 
 
 def _server(toolbox: Toolbox, caller: Callable[[], Caller]) -> Server[Any]:
@@ -148,7 +157,7 @@ async def _called(toolbox: Toolbox, caller: Callable[[], Caller], name: str, arg
 
 def _refused(error: AgtmuxError) -> types.CallToolResult:
     """In words for the agent, and beside them as a JSON-RPC error, for programs that sort by its numbers."""
-    code, name = _NUMBERS.get(error.code, (_FAILED, "Internal error"))
+    code, name = error.jsonrpc
     about = {"code": code, "message": name, "data": {"code": str(error.code), "details": error.details}}
     return types.CallToolResult(
         content=[types.TextContent(text=str(error))], is_error=True, _meta={"dev.agtmux/error": about}

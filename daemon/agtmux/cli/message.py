@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 import uuid
 from argparse import ArgumentParser, Namespace
 
@@ -12,7 +13,7 @@ from agtmux.cli.times import local_time
 from agtmux.client import Client, with_query
 from agtmux.domain.durations import SECOND, parse_duration
 from agtmux.domain.errors import AgtmuxError, ErrorCode
-from agtmux.domain.legible import legible
+from agtmux.domain.legible import legible, printable
 
 # `typing` costs every command four milliseconds and is needed by nobody at run time.
 TYPE_CHECKING = False
@@ -29,6 +30,8 @@ _HEADS: Final = ("AT", "FROM", "TO", "TYPE", "STATUS", "TOOK", "SIZE", "ID", "TE
 _TEXT: Final = _HEADS.index("TEXT")
 # Answers that an agent gives within seconds are worth waiting for.
 _WAIT: Final = "3s"
+# Tries, each a twentieth of a second.
+_ACCEPTED_WITHIN: Final = 20
 _REASONS: Final = {
     "dialog_open": "it asks its user something",
     "draft_present": "somebody has begun to type there",
@@ -45,6 +48,7 @@ _REASONS: Final = {
 }
 # What is typed for each: those that are over badly fail the command.
 _BAD: Final = {"refused": 4, "expired": 1, "uncertain": 1}
+_UNREACHABLE: Final = 6
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -53,7 +57,14 @@ def configure(parser: ArgumentParser) -> None:
         " take one. They are never typed into a dialog or a draft; they wait, and `list` says why."
     )
     actions = parser.add_subparsers(dest="action", required=True, metavar="send|broadcast|list|show|reply|read|cancel")
-    send = actions.add_parser("send", help="to one agent")
+    send = actions.add_parser(
+        "send",
+        help="to one agent",
+        description="Writes to one agent. The message is typed at its prompt when it can take one, waits until then,"
+        " and says who sends it. Ctrl-C ends the waiting of this command and not the message: it prints the command"
+        " that cancels that.",
+        epilog='example: agtmux message send reviewer "main is red, please hold your merge" --wait 10s',
+    )
     send.add_argument("to", help="AGENT-N for the one in pane %%N, its role, or a pane as in `list panes`")
     _add_letter(send)
     broadcast = actions.add_parser("broadcast", help="to all agents")
@@ -118,7 +129,7 @@ def run(options: Namespace) -> int:
     elif not answer["items"]:
         print("nobody has written to you")
     else:
-        print("\n\n".join("\n".join(map(legible, _whole(item))) for item in answer["items"]))
+        print("\n\n".join("\n".join(map(printable, _whole(item))) for item in answer["items"]))
     return 0
 
 
@@ -140,12 +151,47 @@ def _send(daemon: Client, options: Namespace) -> int:
     else:
         asked |= {"type": options.type, "reply_to": options.reply_to}
         asked |= {"to": full_ref(daemon, options.to)} if options.action == "send" else {"team": options.team}
-    answer = daemon.post("/v1/messages", asked)
+    try:
+        answer = daemon.post("/v1/messages", asked)
+    except KeyboardInterrupt:
+        # Whoever stops waiting has not taken the message back: it says what still waits, and how to do that.
+        answer = _accepted(daemon, str(asked["request_ref"]))
+        if options.json:
+            print_json(answer)
+        print("\n".join(map(legible, _left_behind(answer["items"]))), file=sys.stderr)
+        return 130
     if options.json:
         print_json(answer)
     else:
         print("\n".join(map(legible, map(_said, answer["items"]))))
-    return max((_BAD.get(item["status"], 0) for item in answer["items"]), default=0)
+    return max(map(_exit_code, answer["items"]), default=0)
+
+
+def _exit_code(item: dict[str, Any]) -> int:
+    if (item["status"], item["reason"]) == ("refused", "unreachable"):
+        return _UNREACHABLE
+    return _BAD.get(item["status"], 0)
+
+
+def _accepted(daemon: Client, request_ref: str) -> Any:
+    """The messages that came of that request. It may be on its way to the disk yet."""
+    for _ in range(_ACCEPTED_WITHIN):
+        answer = daemon.get(with_query("/v1/messages", {"request_ref": request_ref}))
+        if answer["items"]:
+            break
+        time.sleep(0.05)
+    return answer
+
+
+def _left_behind(items: list[dict[str, Any]]) -> list[str]:
+    if not items:
+        return ["agtmux: interrupted before the message was accepted; nothing was sent"]
+    lines = ["agtmux: interrupted, and what was sent stays sent:"]
+    for item in items:
+        lines.append(f"  {_said(item)}")
+        if item["status"] in ("queued", "delivering"):
+            lines.append(f"    it still waits; to cancel it: agtmux message cancel {item['message_id']}")
+    return lines
 
 
 def _list(daemon: Client, options: Namespace) -> int:
@@ -189,7 +235,7 @@ def _row(item: dict[str, Any]) -> tuple[str, ...]:
         took,
         str(item["size"]),
         item["message_id"],
-        legible(" ".join((item["content"] or "").split())[:200]),
+        printable(" ".join((item["content"] or "").split())[:200]),
     )
 
 

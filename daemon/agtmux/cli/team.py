@@ -146,6 +146,8 @@ def _status(daemon: Client, options: Namespace) -> int:
 
 def _row(role: dict[str, Any]) -> tuple[str, ...]:
     state = role["state"] or "not there"
+    if role.get("confirmation") == "unconfirmed":
+        state += " (unconfirmed)"
     return (
         role["role"],
         role["agent_type"],

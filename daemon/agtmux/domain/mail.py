@@ -85,6 +85,8 @@ class Reason(StrEnum):
     RECEIVER_ENDED = "receiver_ended"
     TAKEN_BACK = "taken_back"
     NOT_NOW = "not_now"
+    # Its text had a secret in it and is not on the disk any more.
+    CONTENT_LOST = "content_lost"
 
 
 class Stage(StrEnum):
@@ -146,6 +148,8 @@ class Message:
     attempts: int = 0
     action_id: str | None = None
     settled_at: Timestamp | None = None
+    # `content` is not what was sent but its redacted form.
+    is_redacted: bool = False
 
     @property
     def ttl_seconds(self) -> int:

@@ -29,12 +29,13 @@ _SUSPICIOUS_WORDS = (
 )  # fmt: skip
 _SUSPICIOUS = re.compile(
     r"_(?:(?<=gh[pousr]_)|(?<=npm_)|(?<=hf_)|(?<=[sr]k_)(?:live|test)|(?<=gsk_)|(?<=v1_)"
-    r"|(?<=shp.._)|pass|auth|pat_)"
+    r"|(?<=shp.._)|pass|auth|pat_|(?<=sk_)[0-9a-f]{48}|(?<=re_)[a-z0-9]{8}_[a-z0-9]{24}|(?<=c[ks]_)[0-9a-f]{40})"
     r"|-(?:(?<=sk-)|(?<=gl..-)|(?<=gl...-)|(?<=xox.-)|(?<=xapp-)|(?<=pypi-)|(?<=xai-)|(?<=plx-)"
     r"|(?<=ocspx-)|(?<=redis-)cli|(?<=from-)lit|(?<=private-)lines)"
-    r"|k(?:ey|(?<=tok)en|(?<=cook)ie|(?<=ak)ia|(?<=hook)s[./])|w(?:(?<=passw)|(?<=pw)d)"
+    r"|k(?:ey|(?<=tok)en|(?<=cook)ie|(?<=ak)ia|(?<=hook)s[./]|(?<=sk)[0-9a-f]{32})|w(?:(?<=passw)|(?<=pw)d)"
     r"|z(?:(?<=authoriz)|(?<=aiz)a)|j(?:(?<=eyj)|wt)|b(?:earer|asic|(?<=mariadb))|q(?<=mysq)l|@|:(?:aa|(?<=pass:))"
-    r"|\.(?:(?<=ya29\.)|(?<=sg\.)|(?<=hvs\.))|=(?:(?<=sig=)|(?<=signature=)|(?<=code=)|(?<=auth=))"
+    r"|\.(?:(?<=ya29\.)|(?<=sg\.)|(?<=hvs\.)|[\w-]{6}\.[\w-]{27}|[0-9a-f]{64}|(?<=v1\.)0-[0-9a-f]{24})|8q~|azdo|atlasv1\.|eaa"
+    r"|-us\d|1//0|=(?:(?<=sig=)|(?<=signature=)|(?<=code=)|(?<=auth=))"
 )
 
 
@@ -90,6 +91,57 @@ _SHAPES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("key=", "sig=", "signature=", "code=", "auth="),
      r"([?&](?:key|sig|signature|[Xx]-[\w-]{1,40}-[Ss]ignature|code|auth)=)[^\s&#\"'<>\\`[]+"),
 )  # fmt: skip
+
+# Tokens that begin with a word of their maker's: that word, and what follows it. `#` is a hexadecimal digit, `w` a
+# letter, digit or underscore, `a` a letter or digit. The word must not be the end of another one.
+_MAKERS = """
+lin_api_ a32 lin_oauth_ a32 ntn_ a40 secret_ a43 dapi #32 ATATT3 w=-20 ATCTT3 w=-20 ATBB a24 glsa_ w32 glc_ w+/=32
+sbp_ #40 sb_secret_ w-20 dp.pt. a40 dp.st. w.-40 dp.ct. a40 dp.sa. a40 dp.scim. a40 dp.audit. a40 pscale_tkn_ w.-32
+pscale_pw_ w.-32 pscale_oauth_ w.-32 PMAK- a-50 pul- #40 figd_ w-36 CCIPAT_ w30 CCIPRJ_ w30 bkua_ #40 CFPAT- w-40
+dt0c01. A.80 EZAK a50 EZTK a50 fm2_ w+/=100 fo1_ w-43 FLWSECK- a-30 FLWSECK_TEST- a-30 fio-u- w-60 HRKU- w-36
+pat-na1- #-36 pat-eu1- #-36 ico- a32 key- #32 NRAK- A27 NRII- w-32 nfp_ a36 ops_ w+/=100 pnu_ a36 pnb_ a36 rdme_ a70
+r8_ a37 rubygems_ #48 sntrys_ w+/=60 sntryu_ #64 shippo_live_ #40 shippo_test_ #40 sqp_ #40 squ_ #40 sqa_ #40 sgp_ #40
+sq0atp- w-22 sq0csp- w-43 whsec_ w+/=24 tfp_ w-40 AQVN w-35 p8e- a32 LTAI a20 CLOJARS_ #60 duffel_live_ w-40
+duffel_test_ w-40 glsoat- w-20 glagent- w-40 glffct- w-20 tgp_v1_ w-40 lsv2_pt_ w40 lsv2_sk_ w40 pcsk_ w40 csk- a40
+tvly- w-30 api_org_ a34 fc- #32 phx_ a40 napi_ a40 rnd_ a28 dckr_oat_ w-20 AKCp a60 mdb_sa_sk_ w-30 hvb. w-60 hvr. w-60
+xkeysib- #-64 mlsn. #60 access-production- #-36 access-sandbox- #-36 access-development- #-36 rk_prod_ a20
+"""
+_BODIES = {"#": "[0-9a-f]", "w": r"\w", "a": "[A-Za-z0-9]", "A": "[A-Z0-9]"}
+# (words, pattern) as above, for tokens that have no such word at their beginning.
+_ODD_SHAPES: tuple[tuple[tuple[str, ...], str], ...] = (
+    (
+        (".",),
+        "()" + _at_edge("") + r"[MNO][A-Za-z0-9_-]{23,27}\.[\w-]{6}\."
+        r"(?=[\w-]{0,40}\d)(?=[\w-]{0,40}[A-Z])[\w-]{27,40}",
+    ),
+    ((".",), r"(" + _at_edge("pat") + r")[A-Za-z0-9]{14}\.[0-9a-f]{64}"),
+    ((".atlasv1.",), r"(\.atlasv1\.)[\w-]{60,}"),
+    (("8q~",), r"(8Q~)[\w~.-]{31,40}"),
+    (("azdo",), "()" + _at_edge("") + r"[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}"),
+    (("-us",), r"()(?<![0-9a-f])[0-9a-f]{32}(?=-us\d{1,2}(?!\w))"),
+    (("sk",), "(" + _at_edge("SK") + r")[0-9a-f]{32}(?![0-9a-f])"),
+    (("sk_",), "(" + _at_edge("sk_") + r")[0-9a-f]{48}"),
+    (("re_",), "(" + _at_edge("re_") + r")[A-Za-z0-9]{8}_[A-Za-z0-9]{24}"),
+    (("ck_", "cs_"), "(" + _at_edge("ck_") + "|" + _at_edge("cs_") + r")[0-9a-f]{40}"),
+    (("1//0",), r"(1//0)[\w-]{40,}"),
+    (("eaa",), "(" + _at_edge("EAA") + r")[A-Za-z0-9]{60,}"),
+    (("v1.0-",), "(" + _at_edge(r"v1\.0-") + r")[0-9a-f]{24}-[0-9a-f]{40,}"),
+)
+_OF_MAKERS: list[tuple[str, str]] = []
+
+
+def _of_makers() -> list[tuple[str, str]]:
+    """(lower-cased word, pattern) of each of them, made when first needed."""
+    if not _OF_MAKERS:
+        fields = _MAKERS.split()
+        for word, body in zip(fields[::2], fields[1::2]):
+            count = len(body) - len(body.lstrip("#aAw.=+/-"))
+            kind, more, least = body[0], body[1:count], body[count:]
+            letters = _BODIES[kind].strip("[]")
+            head = _at_edge(word.replace(".", r"\."))
+            _OF_MAKERS.append((word.lower(), "(%s)[%s%s]{%s,}" % (head, letters, more.replace("-", r"\-"), least)))
+    return _OF_MAKERS
+
 
 # Heads after which the next shell word is secret; `keep` is the sign up to which it stays (user:password).
 _ARGUMENTS: tuple[tuple[tuple[str, ...], str, str], ...] = (
@@ -406,8 +458,11 @@ def _redact_once(text: str) -> str:
         if _occurs(words, low):
             text = _redact_argument(text, re.compile(head), keep)
     text = _redact_assignments(text, _lower(text))
-    for words, shape in _SHAPES:
+    for words, shape in _SHAPES + _ODD_SHAPES:
         if _occurs(words, low):
+            text = re.sub(shape, r"\1" + MARK, text)
+    for word, shape in _of_makers():
+        if word in low:
             text = re.sub(shape, r"\1" + MARK, text)
     return text
 
@@ -426,7 +481,12 @@ def _occurs(words: tuple[str, ...], low: str) -> bool:
 
 
 def _is_suspicious(low: str) -> bool:
-    return _SUSPICIOUS.search(low) is not None or _occurs(_SUSPICIOUS_WORDS, low)
+    if _SUSPICIOUS.search(low) is not None or _occurs(_SUSPICIOUS_WORDS, low):
+        return True
+    for word, _ in _of_makers():  # noqa: SIM110  as above
+        if word in low:
+            return True
+    return False
 
 
 def redact_text(text: str) -> Redacted:

@@ -6,7 +6,9 @@ pane %3 of this machine and `claude-3@vm1` elsewhere: short enough to say, and n
 
 from __future__ import annotations
 
+import asyncio
 import json
+import logging
 import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -15,11 +17,14 @@ from typing import Final
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.refs import is_pane_id, parse_ref
 from agtmux.domain.runtimes import Runtime, RuntimeId
+from agtmux.domain.states import Reason, State
 from agtmux.domain.timestamps import Timestamp
-from agtmux.observe.lookup import find_pane
+from agtmux.observe.lookup import as_shown, find_pane
 from agtmux.observe.world import PaneKey, World, plain_name
 from agtmux.store.database import Database
 from agtmux.store.writer import Transaction
+
+_log = logging.getLogger(__name__)
 
 # Who is not an agent.
 USER: Final = "user"
@@ -45,6 +50,9 @@ class Directory:
         self._world = world
         self._database = database
         self._roles: dict[RuntimeId, Role] = {}
+        # When each was given its role, and when it was seen to have taken it up.
+        self._given_at: dict[RuntimeId, Timestamp] = {}
+        self._confirmed_at: dict[RuntimeId, Timestamp] = {}
         # Names that are a team's while it is up, whether anybody has them or not.
         self._kept: dict[str, str] = {}
         # Names of agents that are not up yet, with their team if they are to be of one.
@@ -54,11 +62,15 @@ class Directory:
 
     async def load(self) -> None:
         """Once, at the start."""
-        rows = await self._database.read("SELECT runtime_id, role, team, peers FROM roles ORDER BY given_at")
+        rows = await self._database.read(
+            "SELECT runtime_id, role, team, peers, given_at, confirmed_at FROM roles ORDER BY given_at"
+        )
         self._roles = {
             RuntimeId(row[0]): Role(row[1], row[2], None if row[3] is None else tuple(json.loads(row[3])))
             for row in rows
         }
+        self._given_at = {RuntimeId(row[0]): Timestamp(row[4]) for row in rows}
+        self._confirmed_at = {RuntimeId(row[0]): Timestamp(row[5]) for row in rows if row[5] is not None}
         self._world.roles = {runtime_id: role.role for runtime_id, role in self._roles.items() if role.role}
 
     def name(self, runtime: Runtime) -> str:
@@ -134,6 +146,8 @@ class Directory:
 
         await self._database.writer.write(job)
         self._roles[runtime_id] = role
+        self._given_at[runtime_id] = now
+        self._confirmed_at.pop(runtime_id, None)
         if role.role:
             self._world.roles[runtime_id] = role.role
         else:
@@ -141,6 +155,30 @@ class Directory:
         key = self._world.by_runtime.get(runtime_id)
         for listener in self.on_change:
             listener(set() if key is None else {key}, now)
+
+    def is_confirmed(self, runtime_id: RuntimeId) -> bool:
+        """Whether a member of a team was seen to end a turn since it was given its role with its first prompt."""
+        return runtime_id in self._confirmed_at
+
+    def changed(self, keys: Collection[PaneKey], now: Timestamp) -> None:
+        """What is known of these panes has changed: one may have ended the turn that its role began with."""
+        if len(self._confirmed_at) >= len(self._given_at):
+            return
+        for key in keys:
+            record = self._world.records.get(key)
+            runtime_id = None if record is None else record.runtime.runtime_id
+            if record is None or runtime_id not in self._given_at or runtime_id in self._confirmed_at:
+                continue
+            row = record.row
+            has_ended = row.state is State.COMPLETED or row.reason_code == Reason.COMPLETED_DEMOTED
+            if has_ended and row.updated_at > self._given_at[runtime_id]:
+                self._confirm(runtime_id, now)
+
+    def _confirm(self, runtime_id: RuntimeId, now: Timestamp) -> None:
+        self._confirmed_at[runtime_id] = now
+        sql = "UPDATE roles SET confirmed_at = ? WHERE runtime_id = ?"
+        writing = self._database.writer.begin(lambda tx: tx.execute(sql, (now, runtime_id)))
+        writing.add_done_callback(_log_failure)
 
     def find(self, text: str, caller: PaneKey | None = None) -> PaneKey:
         """The living agent that is meant: a name, a ref, a runtime id or a pane id. Raises if it is not just one."""
@@ -154,12 +192,15 @@ class Directory:
             return key
         if named := self._called(text) or self._called_elsewhere(text):
             return self._only(text, named)
-        if is_pane_id(text):
-            return self._only(text, [key for key in self._agents() if key[1] == text])
+        target, _, pane_id = text.rpartition("/")
+        if is_pane_id(pane_id) and "/" not in target:
+            return self._only(text, [key for key in self._agents() if key[1] == pane_id and target in ("", key[0])])
         known = text.startswith(("pane:", "runtime:"))
         try:
             key = find_pane(self._world, parse_ref(text if known else f"{'pane' if '/' in text else 'runtime'}:{text}"))
         except AgtmuxError as error:
+            if shown := [key for key in self._agents() if as_shown(self._world, key) == text]:
+                return self._only(text, shown)
             # A name that nobody has is no ref either.
             code = ErrorCode.REF_NOT_FOUND if error.code is ErrorCode.REF_INVALID else error.code
             raise AgtmuxError(
@@ -192,8 +233,8 @@ class Directory:
 
     def _only(self, text: str, keys: Collection[PaneKey]) -> PaneKey:
         if len(keys) > 1:
-            places = ", ".join(sorted(target for target, _ in keys))
-            raise AgtmuxError(ErrorCode.REF_AMBIGUOUS, f"{text} is on several targets ({places}); use a ref")
+            places = ", ".join(sorted(f"{target}/{pane_id}" for target, pane_id in keys))
+            raise AgtmuxError(ErrorCode.REF_AMBIGUOUS, f"{text} is on several targets; say which: {places}")
         for key in keys:
             return key
         raise AgtmuxError(
@@ -211,6 +252,11 @@ class Directory:
     def _agents(self) -> list[PaneKey]:
         records = self._world.records
         return [key for key in self._world.panes if key in records and records[key].runtime.has_agent]
+
+
+def _log_failure(writing: asyncio.Future[None]) -> None:
+    if not writing.cancelled() and (error := writing.exception()) is not None:
+        _log.warning("that an agent has taken up its role could not be written down: %s", error)
 
 
 def _promised(name: str) -> AgtmuxError:

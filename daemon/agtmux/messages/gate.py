@@ -86,6 +86,8 @@ class Gate:
                 return Outcome(message, is_uncertain=True, reason=Reason.INTERRUPTED)
             if message.stage is not Stage.NONE:
                 return await self._finish(record, message)
+            if session is None:
+                self._typist.check_reachable(record)
             if (reason := self._not_now(record, message)) is not Reason.NONE:
                 return Outcome(message, reason=reason)
             if session is None:

@@ -1,26 +1,36 @@
 """Messages on the disk. Every step that one takes is a row's change that happens only if it was where it should be, so
-that two who want the same message never both have it."""
+that two who want the same message never both have it.
+
+A row holds the redacted form of its message and never anything else. Where that differs from what was sent, the text is
+in `cleartexts.py` until the message has ended, and only those who deliver it or are given it get it from there."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from agtmux.domain.durations import SECOND
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.mail import Message, MessageType, Party, Priority, Reason, Stage, Status, Via
+from agtmux.domain.redact import redact_text
 from agtmux.domain.runtimes import RuntimeId
 from agtmux.domain.timestamps import Timestamp
+from agtmux.messages.cleartexts import LONGEST_KEPT, READ_AGAIN, ClearTexts
 from agtmux.store.database import Database
 from agtmux.store.writer import Transaction
 
 _COLUMNS: Final = (
     "seq, message_id, sender_id, sender_name, receiver_id, receiver_name, request_ref, type, priority, content,"
     " thinking, size, reply_to, task_id, correlation_id, sent_at, expires_at, status, reason, stage, via, attempts,"
-    " action_id, settled_at"
+    " action_id, settled_at, is_redacted"
 )
+# Rows of an earlier agtmux that are redacted in one transaction.
+_BITE: Final = 50
+# A text that is longer is redacted in a thread of its own.
+_LONG: Final = 20_000
 # Bytes of messages that are handed over at once. An answer to an agent has each text twice, the second time as JSON in
 # JSON, up to six times as long in all, and its bridge takes no more than 16 MiB.
 _MOST_TOLD: Final = 2_000_000
@@ -42,12 +52,16 @@ class Wanted:
     status: Status | None = None
     type: MessageType | None = None
     correlation_id: str | None = None
+    # Of the request that they came with; a broadcast's messages have one each that begins with it.
+    request_ref: str | None = None
     since: Timestamp | None = None
 
 
 class Mailbox:
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._clear = ClearTexts(database.path.parent)
+        self._sweeps: set[asyncio.Future[None]] = set()
 
     async def put(self, messages: Sequence[Message]) -> list[Message]:
         """Accept them, all or none; one that was asked for with the same reference before is told as it is."""
@@ -55,11 +69,28 @@ class Mailbox:
 
     def putting(self, messages: Sequence[Message]) -> asyncio.Future[list[Message]]:
         """The same for one who may leave meanwhile: it is done all the same."""
+        return asyncio.ensure_future(self._put(messages))
+
+    async def _put(self, messages: Sequence[Message]) -> list[Message]:
+        texts = {text for each in messages for text in (each.content, each.thinking) if text}
+        if sum(map(len, texts)) > _LONG:
+            redacted = await asyncio.to_thread(_redacted, texts)
+        else:
+            redacted = _redacted(texts)
 
         def job(tx: Transaction) -> list[Message]:
-            return [_requested(tx, message) or _inserted(tx, message) for message in messages]
+            return [self._put_one(tx, _sealed(message, redacted), message) for message in messages]
 
-        return self._database.writer.begin(job)
+        return await self._database.writer.begin(job)
+
+    def _put_one(self, tx: Transaction, sealed: Message, message: Message) -> Message:
+        """`sealed` is `message` as the database has it."""
+        if (earlier := _requested(tx, sealed)) is not None:
+            return earlier
+        if sealed.is_redacted and not sealed.status.is_over:
+            self._clear.write(sealed.message_id, message.content or "")
+        kept = _inserted(tx, sealed)
+        return kept if sealed.status.is_over else replace(kept, content=message.content, is_redacted=False)
 
     async def begin(self, message: Message) -> Message | None:
         """Its typing begins; None if it is not to be had any more."""
@@ -98,8 +129,8 @@ class Mailbox:
     async def note(self, message: Message, reason: Reason) -> Message | None:
         """Why it waits, wherever it is; and with it all that wait behind it."""
         return await self._step(
-            "UPDATE messages SET reason = ?1 WHERE status IN ('queued', 'delivering') AND receiver_id ="
-            " (SELECT receiver_id FROM messages WHERE message_id = ?2 AND status IN ('queued', 'delivering'))",
+            "UPDATE messages SET reason = ? WHERE status IN ('queued', 'delivering') AND receiver_id ="
+            " (SELECT receiver_id FROM messages WHERE message_id = ? AND status IN ('queued', 'delivering'))",
             (reason, message.message_id),
             message.message_id,
         )
@@ -136,7 +167,7 @@ class Mailbox:
                 " ORDER BY priority DESC, seq LIMIT ?",
                 parameters,
             )
-            taken = that_fit([_read(row) for row in rows])
+            taken = that_fit([self.whole(_read(row)) for row in rows])
             tx.execute_many(
                 "UPDATE messages SET status = 'delivered', reason = '', via = 'pulled', settled_at = ?"
                 " WHERE message_id = ?",
@@ -145,7 +176,55 @@ class Mailbox:
             done, way = Status.DELIVERED, Via.PULLED
             return [replace(each, status=done, reason=Reason.NONE, via=way, settled_at=now) for each in taken]
 
-        return await self._database.writer.write(job)
+        taken = await self._database.writer.write(job)
+        if self._clear.ids():
+            # What was fetched can be read again for a while, and is gone then.
+            later = Timestamp(now + READ_AGAIN)
+            asyncio.get_running_loop().call_later(READ_AGAIN / SECOND, lambda: self._sweep_later(later))
+        return taken
+
+    def _sweep_later(self, now: Timestamp) -> None:
+        task = asyncio.ensure_future(self.sweep(now))
+        self._sweeps.add(task)
+        task.add_done_callback(self._sweeps.discard)
+
+    def whole(self, message: Message) -> Message:
+        """As it was sent, as long as its text is there; for those who deliver it or are given it."""
+        text = self._clear.read(message.message_id) if message.is_redacted else None
+        return message if text is None else replace(message, content=text, is_redacted=False)
+
+    async def sweep(self, now: Timestamp) -> None:
+        """Texts of messages that have ended, or that have waited for too long, are removed."""
+
+        def job(tx: Transaction) -> None:
+            for message_id in self._clear.ids():
+                rows = tx.fetch(f"SELECT {_COLUMNS} FROM messages WHERE message_id = ?", (message_id,))
+                if not rows or not _keeps_text(_read(rows[0]), now):
+                    self._clear.remove(message_id)
+
+        if self._clear.ids():
+            await self._database.writer.write(job)
+
+    async def redact_old(self) -> None:
+        """Rows that an earlier agtmux wrote as they were sent are made like the others."""
+        touched = False
+        while await self._database.writer.write(self._redact_bite):
+            touched = True
+        if touched:
+            # What they held is in the log of the database still.
+            await self._database.writer.checkpoint()
+
+    def _redact_bite(self, tx: Transaction) -> int:
+        rows = tx.fetch(f"SELECT {_COLUMNS} FROM messages WHERE is_redacted IS NULL LIMIT ?", (_BITE,))
+        for old in map(_read, rows):
+            sealed = _sealed(old, _redacted({text for text in (old.content, old.thinking) if text}))
+            if sealed.is_redacted and not sealed.status.is_over:
+                self._clear.write(old.message_id, old.content or "")
+            tx.execute(
+                "UPDATE messages SET content = ?, thinking = ?, expires_at = ?, is_redacted = ? WHERE message_id = ?",
+                (sealed.content, sealed.thinking, sealed.expires_at, int(sealed.is_redacted), old.message_id),
+            )
+        return len(rows)
 
     async def give_back(self, taken: Sequence[Message]) -> list[Message]:
         """They wait again: whoever took them was not there any more to have them."""
@@ -173,9 +252,8 @@ class Mailbox:
 
     async def open(self) -> list[Message]:
         """All for agents that have not ended."""
-        return await self._select(
-            "WHERE status IN ('queued', 'delivering') AND receiver_id IS NOT NULL ORDER BY seq", ()
-        )
+        where = "WHERE status IN ('queued', 'delivering') AND receiver_id IS NOT NULL ORDER BY seq"
+        return [self.whole(message) for message in await self._select(where, ())]
 
     async def sent_since(self, moment: Timestamp) -> list[tuple[str, str, Timestamp]]:
         # An answer to a ping is ours, in the name of who was asked.
@@ -195,6 +273,10 @@ class Mailbox:
             conditions[f"(sender_{key} = ? OR receiver_{key} = ?)"] = [value, value]
         if wanted.receivers is not None:
             conditions[f"receiver_id IN ({', '.join('?' * len(wanted.receivers))})"] = list(wanted.receivers)
+        if wanted.request_ref is not None:
+            one_each = f"{wanted.request_ref}:"
+            values_of = [wanted.request_ref, one_each, one_each + chr(sys.maxunicode)]
+            conditions["(request_ref = ? OR (request_ref >= ? AND request_ref < ?))"] = [*values_of]
         for condition, only in {
             "receiver_id = ?": wanted.receiver_id,
             "receiver_name = ?": wanted.receiver_name,
@@ -228,9 +310,14 @@ class Mailbox:
             tx.execute(sql, values)
             if not tx.fetch("SELECT changes()")[0][0]:
                 return None
-            return _read(tx.fetch(f"SELECT {_COLUMNS} FROM messages WHERE message_id = ?", (message_id,))[0])
+            message = _read(tx.fetch(f"SELECT {_COLUMNS} FROM messages WHERE message_id = ?", (message_id,))[0])
+            return message if message.status.is_over else self.whole(message)
 
-        return await self._database.writer.write(job)
+        message = await self._database.writer.write(job)
+        if message is not None and message.is_redacted and message.status.is_over:
+            # After the commit: a daemon that is killed in between removes it at its next start.
+            await self._database.writer.write(lambda tx: self._clear.remove(message_id))
+        return message
 
     async def _select(self, where: str, values: Sequence[str | int | None]) -> list[Message]:
         return [_read(row) for row in await self._database.read(f"SELECT {_COLUMNS} FROM messages {where}", values)]
@@ -246,6 +333,28 @@ def that_fit(messages: list[Message]) -> list[Message]:
     return messages
 
 
+def _redacted(texts: Collection[str]) -> dict[str, str]:
+    return {text: redact_text(text) for text in texts}
+
+
+def _sealed(message: Message, redacted: Mapping[str, str]) -> Message:
+    """As the database may have it."""
+    content = None if message.content is None else str(redacted.get(message.content, message.content))
+    is_redacted = content != message.content
+    expires_at = message.expires_at
+    if is_redacted and message.receiver.runtime_id is not None:
+        expires_at = min(expires_at, Timestamp(message.sent_at + LONGEST_KEPT))
+    thinking = None if message.thinking is None else str(redacted.get(message.thinking, message.thinking))
+    return replace(message, content=content, thinking=thinking, is_redacted=is_redacted, expires_at=expires_at)
+
+
+def _keeps_text(message: Message, now: Timestamp) -> bool:
+    if message.settled_at is not None:
+        return message.via is Via.PULLED and now - message.settled_at < READ_AGAIN
+    # One for an agent expires by then.
+    return message.receiver.runtime_id is not None or now - message.sent_at < LONGEST_KEPT
+
+
 def _requested(tx: Transaction, message: Message) -> Message | None:
     if message.request_ref is None:
         return None
@@ -256,7 +365,12 @@ def _requested(tx: Transaction, message: Message) -> Message | None:
     if not rows:
         return None
     found = _read(rows[0])
-    if (found.receiver, found.type, found.content) != (message.receiver, message.type, message.content):
+    if (found.receiver, found.type, found.content, found.size) != (
+        message.receiver,
+        message.type,
+        message.content,
+        message.size,
+    ):
         raise AgtmuxError(
             ErrorCode.IDEMPOTENCY_CONFLICT,
             f"the request {message.request_ref[:64]!r} was made before and asked for something else; give another",
@@ -287,11 +401,12 @@ def _inserted(tx: Transaction, message: Message) -> Message:
         message.reason,
         message.via,
         message.settled_at,
+        int(message.is_redacted),
     )
     seq = tx.insert(
         "INSERT INTO messages (message_id, sender_id, sender_name, receiver_id, receiver_name, request_ref, type,"
         " priority, content, thinking, size, reply_to, task_id, correlation_id, sent_at, expires_at, status, reason,"
-        f" via, settled_at) VALUES ({', '.join('?' * len(values))})",
+        f" via, settled_at, is_redacted) VALUES ({', '.join('?' * len(values))})",
         values,
     )
     return replace(message, seq=seq)
@@ -321,4 +436,5 @@ def _read(row: Any) -> Message:
         attempts=row[21],
         action_id=row[22],
         settled_at=None if row[23] is None else Timestamp(row[23]),
+        is_redacted=bool(row[24]),
     )

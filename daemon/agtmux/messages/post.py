@@ -350,9 +350,9 @@ class Post:
         told = replace(ping, status=Status.DELIVERED, via=Via.AGTMUX, settled_at=now)
         record = None if receiver.runtime_id is None else self._record(receiver)
         state = "there" if record is None else str(record.row.state)
+        answer = replace(letter, type=MessageType.PONG, content=f"{receiver.name} is {state}", thinking=None)
         pong = replace(
-            message_of(receiver, sender.party, replace(letter, type=MessageType.PONG), now, self._ttl),
-            content=f"{receiver.name} is {state}",
+            message_of(receiver, sender.party, answer, now, self._ttl),
             reply_to=ping.message_id,
             correlation_id=ping.correlation_id,
             request_ref=None,

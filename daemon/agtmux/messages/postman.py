@@ -168,12 +168,17 @@ class Postman:
     async def _tried(self, key: PaneKey, bag: Bag, message: Message) -> Message | None:
         """What is left of it to be delivered: nothing, if it is over."""
         assert self._desk is not None
+        if message.is_redacted:
+            # Its text is gone, and the redacted form is not what was sent. What was begun may have been taken.
+            status = Status.REFUSED if message.stage is Stage.NONE else Status.UNCERTAIN
+            self._tell(await self._mailbox.settle(message, self._clock.now(), status, Reason.CONTENT_LOST))
+            return None
         outcome = await self._gate.attempt(self._desk, key, message)
         at = outcome.message
         if at is None:
             # Somebody has had it; or it is further than was known here, as when that could not be written down.
             found = await self._mailbox.find(message.message_id)
-            return None if found.status.is_over else found
+            return None if found.status.is_over else self._mailbox.whole(found)
         if outcome.is_delivered:
             done, way = Status.DELIVERED, Via.TYPED
             self._tell(await self._mailbox.settle(at, self._clock.now(), done, via=way, action_id=outcome.action_id))

@@ -46,7 +46,12 @@ class Timeouts(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     idle: Duration = "120s"
 
     def microseconds(self, name: str) -> int:
+        """0 is no time-out."""
         return parse_duration(getattr(self, name))
+
+    def is_over(self, name: str, since: int) -> bool:
+        limit = self.microseconds(name)
+        return limit > 0 and since > limit
 
 
 class RoleSheet(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -128,6 +133,17 @@ def read_sheet(content: object) -> TeamSheet:
     try:
         sheet = msgspec.convert(content, TeamSheet)
     except msgspec.ValidationError as error:
-        raise AgtmuxError(ErrorCode.USAGE, f"the team's file cannot be read: {error}") from None
+        raise AgtmuxError(ErrorCode.USAGE, f"the team's file cannot be read: {_where(content, error)}") from None
     sheet.check()
     return sheet
+
+
+def _where(content: object, error: msgspec.ValidationError) -> str:
+    """What is wrong, with the role it is in: msgspec writes `$.roles[...]` for each of them."""
+    roles = content.get("roles") if isinstance(content, dict) else None
+    for name, role in roles.items() if isinstance(roles, dict) else ():
+        try:
+            msgspec.convert(role, RoleSheet)
+        except msgspec.ValidationError as wrong:
+            return f"in [roles.{str(name)[:40]}]: {wrong}"
+    return str(error)

@@ -1,7 +1,8 @@
-"""The teams that are up, and what becomes of the tasks within them.
+"""The teams that are up, and what becomes of tasks, within them and outside.
 
-A member that gives a task to another hears of it when a step takes too long: not delivered, nothing heard, not done,
-or its receiver sits idle. agtmux says so once, as a message of its own, and leaves it to the members what to do.
+Whoever gives a task to an agent hears of it when a step takes too long: not delivered, nothing heard, not done, or its
+receiver sits idle. agtmux says so once, as a message of its own, and leaves it to the sender what to do. A team's file
+has its times, the settings have those of all other tasks.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from agtmux.store.writer import Transaction
 
 _LOOK_EVERY: Final = 1.0
 _DAY: Final = 24 * 3600 * SECOND
+# Tasks outside teams that the next daemon goes on with. What is older was given up by who gave it.
+_GONE_ON_WITH: Final = 3600 * SECOND
 _OVER: Final = frozenset({MessageType.TASK_COMPLETE, MessageType.TASK_FAILED, MessageType.TASK_RESPONSE})
 _NOT_DELIVERED: Final = frozenset({Status.EXPIRED, Status.REFUSED, Status.UNCERTAIN})
 # None is what nobody can tell.
@@ -69,25 +72,34 @@ def overdue(
     told = _ENDED if has_ended else _GOES_ON
     since = now - request.sent_at
     delivered_at = request.settled_at if request.status is Status.DELIVERED else None
-    if delivered_at is None and since > timeouts.microseconds("send"):
+    if delivered_at is None and timeouts.is_over("send", since):
         why = f" ({request.reason})" if request.reason else ""
         found["send"] = (
             f"Your task for {to} has not been delivered for {_seconds(since)}{why}. It is, as soon as it can."
         )
-    if delivered_at is not None and task.heard_at is None and now - delivered_at > timeouts.microseconds("receive"):
+    if delivered_at is not None and task.heard_at is None and timeouts.is_over("receive", now - delivered_at):
         found["receive"] = (
             f"Nothing was heard from {to} for {_seconds(now - delivered_at)} since it has your task. {told}"
         )
-    if since > timeouts.microseconds("task"):
+    if timeouts.is_over("task", since):
         found["task"] = f"Your task for {to} is not done after {_seconds(since)}. {told}"
     last = max(task.heard_at or Timestamp(0), delivered_at or Timestamp(0))
-    if delivered_at is not None and (is_at_rest or has_ended) and now - last > timeouts.microseconds("idle"):
+    if delivered_at is not None and (is_at_rest or has_ended) and timeouts.is_over("idle", now - last):
         found["idle"] = f"{to} does nothing, and has said nothing for {_seconds(now - last)} about your task. {told}"
     return found
 
 
 class Teams:
-    def __init__(self, world: World, clock: Clock, database: Database, directory: Directory, post: Post) -> None:
+    def __init__(
+        self,
+        world: World,
+        clock: Clock,
+        database: Database,
+        directory: Directory,
+        post: Post,
+        timeouts: Timeouts | None = None,
+    ) -> None:
+        """`timeouts` are those of tasks outside teams."""
         self._world = world
         self._clock = clock
         self._database = database
@@ -100,7 +112,15 @@ class Teams:
         self._done: set[str] = set()
         # Something was written, or a team has come up: there may be tasks.
         self._stirred = asyncio.Event()
-        post.on_accept.append(lambda message: self._stirred.set())
+        self._timeouts = timeouts or Timeouts()
+        # Tasks that may be outside teams and need looking after, by their id.
+        self._given: dict[str, None] = {}
+        post.on_accept.append(self._accepted)
+
+    def _accepted(self, message: Message) -> None:
+        if message.type is MessageType.TASK_REQUEST and message.receiver.runtime_id is not None:
+            self._given[message.message_id] = None
+        self._stirred.set()
 
     async def load(self) -> None:
         rows = await self._database.read("SELECT sheet FROM teams ORDER BY brought_at")
@@ -108,6 +128,9 @@ class Teams:
             sheet = msgspec.json.decode(row[0], type=TeamSheet)
             self._sheets[sheet.name] = sheet
             self._directory.keep(sheet.name, sheet.roles)
+        since = Timestamp(self._clock.now() - max(_GONE_ON_WITH, 2 * self._timeouts.microseconds("task")))
+        for request in await self._mailbox.listing(Wanted(since=since, type=MessageType.TASK_REQUEST), 1_000):
+            self._accepted(request)
         self._stirred.set()
 
     @property
@@ -171,21 +194,42 @@ class Teams:
         while True:
             await self._stirred.wait()
             self._stirred.clear()
-            while any([await self._look_after(sheet) for sheet in list(self._sheets.values())]):
+            while any(
+                [
+                    *[await self._look_after(sheet) for sheet in list(self._sheets.values())],
+                    await self._look_after_others(),
+                ]
+            ):
                 await woken(self._stirred, _LOOK_EVERY)
                 self._stirred.clear()
 
     async def _look_after(self, sheet: TeamSheet) -> bool:
         """Whether any task of it is open."""
+        return await self._look_at(await self._requests(sheet.name), sheet.timeouts)
+
+    async def _look_after_others(self) -> bool:
+        """The same of all tasks for agents that are in no team."""
+        members = {each for name in self._sheets for each in self._directory.runtimes(name)}
+        requests = [await self._mailbox.find(each) for each in list(self._given)]
+        others = [each for each in requests if each.receiver.runtime_id not in members]
+        is_open = await self._look_at(others, self._timeouts)
+        for request in requests:
+            if request.message_id in self._done:
+                self._given.pop(request.message_id, None)
+        return is_open
+
+    async def _look_at(self, requests: list[Message], timeouts: Timeouts) -> bool:
+        """Tell what is to be told of them; whether any is open."""
         now, is_open = self._clock.now(), False
-        for request in await self._requests(sheet.name):
+        for request in requests:
             if request.message_id in self._done:
                 continue
             task, state = await self._task(request), self._state(request)
-            found = overdue(task, now, sheet.timeouts, is_at_rest=state in _AT_REST, has_ended=state is None)
+            found = overdue(task, now, timeouts, is_at_rest=state in _AT_REST, has_ended=state is None)
             told = {*found, *(step for step in _STEPS if (step, request.message_id) in self._told)}
             # Nothing more will be told once all has been; of who has ended that is so with its task's time.
-            is_all_told = told >= _STEPS - ({"receive"} if task.heard_at is not None else set())
+            left_out = {step for step in _STEPS if not timeouts.microseconds(step)}
+            is_all_told = told >= _STEPS - left_out - ({"receive"} if task.heard_at is not None else set())
             is_done = task.is_over or request.status in _NOT_DELIVERED or (state is None and "task" in found)
             is_open |= not (is_done or is_all_told)
             for step, text in found.items():

@@ -46,6 +46,7 @@ async def test_a_message_is_kept_with_its_fields_and_shown_with_its_end(tmp_path
         "content": "zähle die Tests",
         "thinking": "it knows them",
         "size": 16,
+        "is_redacted": False,
         "reply_to": "0123456789abcdef",
         "task_id": "t1",
         "correlation_id": "c1",

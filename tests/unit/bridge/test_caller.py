@@ -48,7 +48,7 @@ def test_who_asks_again_at_once_is_not_looked_for_again(looks):
 
 def test_another_process_with_its_number_is_not_the_peer(looks, monkeypatch):
     """A child may hold a connection open that its parent has made and outlive it, until another has that number."""
-    monkeypatch.setattr(caller, "_HOLDS", 0.0)
+    monkeypatch.setattr(caller, "HOLDS", 0.0)
     peer = Peer(os.getpid())
     assert peer.way() is not None
     monkeypatch.setattr(caller, "read_one", lambda pid: read_one(pid)._replace(started=read_one(pid).started + 1))
@@ -58,7 +58,7 @@ def test_another_process_with_its_number_is_not_the_peer(looks, monkeypatch):
 
 
 def test_who_was_gone_when_the_connection_was_made_stays_nobody(looks, monkeypatch):
-    monkeypatch.setattr(caller, "_HOLDS", 0.0)
+    monkeypatch.setattr(caller, "HOLDS", 0.0)
     monkeypatch.setattr(caller, "read_one", lambda _: None)
     peer = Peer(os.getpid())
     monkeypatch.setattr(caller, "read_one", read_one)
@@ -66,7 +66,7 @@ def test_who_was_gone_when_the_connection_was_made_stays_nobody(looks, monkeypat
 
 
 def test_a_process_that_has_ended_is_nobody(looks, monkeypatch):
-    monkeypatch.setattr(caller, "_HOLDS", 0.0)
+    monkeypatch.setattr(caller, "HOLDS", 0.0)
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as child:
         peer = Peer(child.pid)
         assert peer.way() is not None

@@ -74,3 +74,24 @@ def test_whoever_waits_is_answered_before_anything_is_done_about_a_daemon_that_i
     assert json.loads(line_of(bridge.stdout, 0.0))["id"] == 1
     told = json.loads(line_of(bridge.stdout, 0.0))
     assert told["id"] == 2 and "agtmux up" in told["result"]["content"][0]["text"]
+
+
+def test_what_a_slow_daemon_leaves_unanswered_is_answered_at_the_end(short_tmp: Path) -> None:
+    program = PROGRAM.replace("given_up).run()", "given_up, last_words=0.2).run()")
+    lines = [{"jsonrpc": "2.0", "id": number, "method": method} for number, method in ((1, "initialize"), (2, "ping"))]
+    call = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "send_message", "arguments": {}}}
+    with socket.socket(socket.AF_UNIX) as daemon:
+        daemon.bind(path := str(short_tmp / "daemon.sock"))
+        daemon.listen()
+        daemon.settimeout(PATIENCE)
+        pipe = subprocess.PIPE
+        made = subprocess.Popen([sys.executable, "-c", program, path], stdin=pipe, stdout=pipe, stderr=pipe)
+        connection, _ = daemon.accept()
+        with connection:
+            connection.sendall(b"HTTP/1.1 101 Switching Protocols\r\n\r\n")
+            text = "".join(json.dumps(line) + "\n" for line in [*lines, call])
+            output, complaints = made.communicate(text.encode(), timeout=PATIENCE)
+    told = [json.loads(line) for line in output.splitlines()]
+    assert (sorted(each["id"] for each in told), made.returncode) == ([1, 2, 3], 0), complaints
+    [refused] = [each["result"] for each in told if each["id"] == 3]
+    assert refused["isError"] and refused["content"][0]["text"].startswith("E_DELIVERY_UNCERTAIN")

@@ -46,6 +46,8 @@ class Screen:
     asks_next: bool = False
     typed: int = 0
 
+    def check_reachable(self, record: object) -> None: ...
+
     @contextlib.asynccontextmanager
     async def writer(self, record: object) -> AsyncIterator[None]:
         yield

@@ -19,7 +19,7 @@ from agtmux.domain.mail import Message, MessageType, Party, Priority, Reason, St
 from agtmux.domain.panes import HOST
 from agtmux.domain.runtimes import PaneId
 from agtmux.domain.timestamps import Timestamp
-from agtmux.messages.directory import Directory
+from agtmux.messages.directory import Directory, Role
 from agtmux.messages.gate import Gate
 from agtmux.messages.letters import Letter, message_of
 from agtmux.messages.mailbox import Mailbox, Wanted
@@ -31,7 +31,7 @@ from agtmux.messages.teams import Task, Teams, overdue
 from agtmux.observe import supervisor as supervisor_module
 from agtmux.observe.supervisor import Supervisor
 from agtmux.worktrees.teaming import order_of
-from unit.builders import FakeTime, a_core, a_pane, an_event, seen
+from unit.builders import PANE, FakeTime, a_core, a_pane, an_event, seen
 
 TEAM = {
     "name": "review",
@@ -187,6 +187,32 @@ async def a_given_task(directory: Path, clock: FakeTime) -> AsyncIterator[tuple[
         yield teams, sheet, post
 
 
+async def test_a_role_is_confirmed_once_a_turn_has_ended_since_it_was_given(tmp_path: Path) -> None:
+    """orchestrator: starting. The next daemon knows it too."""
+    clock = FakeTime()
+    for number in range(2):
+        async with a_core(tmp_path, clock) as core:
+            await core.look(seen())
+            runtime_id = core.world.records[HOST, PaneId(PANE)].runtime.runtime_id
+            roles = Directory(core.world, core.database)
+            await roles.load()
+            core.ingest.on_change.append(roles.changed)
+            assert roles.is_confirmed(runtime_id) == bool(number)
+            if number:
+                continue
+            # A turn that ended before says nothing.
+            await core.take(an_event("e1", "completed", runtime_id=runtime_id))
+            clock.pass_by(1)
+            await roles.give(runtime_id, Role("writer", "t"), core.clock.now())
+            roles.changed({(HOST, PaneId(PANE))}, core.clock.now())
+            clock.pass_by(1)
+            await core.take(an_event("e2", "running", at=2, runtime_id=runtime_id))
+            assert not roles.is_confirmed(runtime_id)
+            clock.pass_by(1)
+            await core.take(an_event("e3", "completed", at=3, runtime_id=runtime_id))
+            assert roles.is_confirmed(runtime_id)
+
+
 async def test_a_task_of_which_all_was_told_is_not_looked_after_any_more(tmp_path: Path) -> None:
     clock = FakeTime()
     async with a_given_task(tmp_path, clock) as (teams, sheet, post):
@@ -223,3 +249,89 @@ async def test_no_notice_is_lost_if_one_cannot_be_written_down(tmp_path: Path, m
         finally:
             await supervisor.close()
         assert supervisor.failures == {"teams": 1}
+
+
+@contextlib.asynccontextmanager
+async def a_task_outside(directory: Path, clock: FakeTime, **times: str) -> AsyncIterator[tuple[Teams, Post, Message]]:
+    """An idle agent of no team has been given a task just now, or by an earlier daemon."""
+    async with a_core(directory, clock) as core:
+        await core.look(seen(), seen(pid=200, pane=a_pane("%2")))
+        runtimes = {pane: core.world.records[HOST, PaneId(pane)].runtime.runtime_id for pane in (PANE, "%2")}
+        await core.take(an_event(f"idle-{clock.wall}", "idle", runtime_id=runtimes["%2"]))
+        mailbox, roles = Mailbox(core.database), Directory(core.world, core.database)
+        postman = Postman(mailbox, cast(Gate, None), core.world, core.clock, Supervisor())
+        # Nothing is typed here.
+        for each in runtimes.values():
+            postman.hold(each)
+        post = Post(core.world, core.clock, roles, mailbox, postman, MailPolicy(MailLimits()), 3_600 * SECOND)
+        teams = Teams(core.world, core.clock, core.database, roles, post, Timeouts(**times))
+        await teams.load()
+        earlier = await mailbox.listing(Wanted(type=MessageType.TASK_REQUEST), 1)
+        if not earlier:
+            sender, receiver = (post.agent((HOST, PaneId(pane))) for pane in (PANE, "%2"))
+            sent = await post.send(sender, receiver.party.name, Letter("count", MessageType.TASK_REQUEST))
+            earlier = await mailbox.take(receiver.party, core.clock.now(), 1)
+            assert [sent.message_id] == [each.message_id for each in earlier]
+        yield teams, post, earlier[0]
+
+
+async def notices(post: Post) -> list[tuple[str, str]]:
+    """To whom, and about which step."""
+    told = await post.mailbox.listing(Wanted(type=MessageType.ERROR), 20)
+    return [(each.receiver.name, str(each.request_ref).partition(":")[0]) for each in reversed(told)]
+
+
+async def test_who_gives_a_task_outside_a_team_hears_what_takes_too_long(tmp_path: Path) -> None:
+    """The times of seed 002, of a task for an agent that is in no team."""
+    clock = FakeTime()
+    async with a_task_outside(tmp_path, clock) as (teams, post, request):
+        giver = request.sender.name
+        expected = []
+        for seconds, step in ((59, None), (2, "receive"), (60, "idle"), (180, "task")):
+            clock.pass_by(seconds)
+            is_open = await teams._look_after_others()
+            expected += [(giver, step)] if step else []
+            assert await notices(post) == expected
+        # Nothing more will be told: it costs nothing from here on.
+        assert not is_open and not teams._given
+
+
+async def test_an_answered_task_outside_a_team_is_told_of_by_nobody(tmp_path: Path) -> None:
+    clock = FakeTime()
+    async with a_task_outside(tmp_path, clock) as (teams, post, request):
+        answer = Letter("4", MessageType.TASK_COMPLETE, reply_to=request.message_id)
+        await post.send(post.agent((HOST, PaneId("%2"))), request.sender.name, answer)
+        clock.pass_by(1_000)
+        assert not await teams._look_after_others()
+        assert await notices(post) == []
+
+
+async def test_the_next_daemon_goes_on_with_it_and_tells_nothing_twice(tmp_path: Path) -> None:
+    clock = FakeTime()
+    async with a_task_outside(tmp_path, clock) as (teams, post, _):
+        clock.pass_by(61)
+        await teams._look_after_others()
+        assert [step for _, step in await notices(post)] == ["receive"]
+    clock.pass_by(240)
+    async with a_task_outside(tmp_path, clock) as (teams, post, _):
+        await teams._look_after_others()
+        assert sorted(step for _, step in await notices(post)) == ["idle", "receive", "task"]
+
+
+async def test_its_times_are_settings_and_none_is_no_limit(tmp_path: Path) -> None:
+    clock = FakeTime()
+    async with a_task_outside(tmp_path, clock, receive="0s", idle="0s", task="2s") as (teams, post, _):
+        clock.pass_by(1_000)
+        assert not await teams._look_after_others()
+        assert [step for _, step in await notices(post)] == ["task"]
+
+
+async def test_a_task_within_a_team_is_told_of_once_and_by_the_teams_times(tmp_path: Path) -> None:
+    clock = FakeTime()
+    async with a_given_task(tmp_path, clock) as (teams, sheet, post):
+        teams._given = {each.message_id: None for each in await post.mailbox.listing(Wanted(), 9)}
+        clock.pass_by(400)
+        await teams._look_after_others()
+        assert await notices(post) == []
+        await teams._look_after(sheet)
+        assert len(await notices(post)) == 3

@@ -45,6 +45,8 @@ class Agent(msgspec.Struct, frozen=True):
     branch: str | None
     target: Annotated[str, Meta(description="the machine or tmux server it is on")]
     is_you: bool
+    worktree_path: Annotated[str | None, Meta(description="the top of the git work tree that it works in")] = None
+    session_id: Annotated[str | None, Meta(description="what the agent itself calls its session, where known")] = None
 
 
 class AgentList(msgspec.Struct, frozen=True):
@@ -158,6 +160,8 @@ class AgentDesk:
             branch=item.branch,
             target=item.identity.target,
             is_you=caller.key == (item.identity.target, item.identity.pane_id),
+            worktree_path=item.worktree_path,
+            session_id=item.session_id,
         )
 
     def _name(self, item: views.PaneItem) -> str:

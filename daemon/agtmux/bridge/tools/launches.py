@@ -49,6 +49,13 @@ class LaunchedAgent(msgspec.Struct, frozen=True):
     worktree: Annotated[str | None, Meta(description="the folder of the git worktree it works in")]
     branch: str | None
     is_new_worktree: bool
+    unfiltered_files: Annotated[
+        int,
+        Meta(
+            description="files in the new worktree that are as they are committed, as the filters of the git settings"
+            " (Git LFS, git-crypt) are not run for an agent"
+        ),
+    ]
     prompt: Annotated[
         str, Meta(description="given; none if you gave none; not_given if it could not be, and prompt_error says why")
     ]
@@ -130,6 +137,7 @@ class LaunchDesk:
             worktree=told["worktree"],
             branch=told["branch"],
             is_new_worktree=bool(told["is_new_worktree"]),
+            unfiltered_files=told["unfiltered_files"],
             prompt=told["prompt"],
             prompt_error=told["prompt_error"],
         )

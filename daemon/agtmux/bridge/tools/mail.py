@@ -146,7 +146,9 @@ class MailDesk:
         earlier = []
         if asked.include_delivered:
             wanted = Wanted(receiver_id=receiver.runtime_id, status=Status.DELIVERED)
-            earlier = await self._post.mailbox.listing(wanted, asked.limit)
+            mailbox = self._post.mailbox
+            # With their secrets, for as long as these are kept after a fetch: its answer may have been lost.
+            earlier = [mailbox.whole(each) for each in await mailbox.listing(wanted, asked.limit)]
         # Last: what was fetched is given back only as long as nothing else has to be waited for.
         messages = [*await self._post.fetch(receiver, asked.limit), *earlier]
         return GivenMessages([_given(message) for message in that_fit(messages[: asked.limit])])
