@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from agtmux import paths
 from agtmux.client import Client
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from AgtmuxBar import looking
@@ -37,7 +38,7 @@ class LinuxDesktop:
 
     def command(self) -> Sequence[str]:
         beside = Path(sys.executable).with_name("agtmux")
-        return [str(beside)] if beside.exists() else [sys.executable, "-m", "agtmux.cli.main"]
+        return [str(beside)] if beside.exists() else paths.python_module("agtmux.cli.main")
 
     def open_terminal(self, argv: Sequence[str], settings: Settings, *, stays: bool = False) -> None:
         terminals.open_terminal(argv, settings.terminal, stays=stays)
@@ -64,7 +65,7 @@ class LinuxDesktop:
 
     def launch_at_login(self, on: bool) -> None:
         if on:
-            login.turn_on([sys.executable, "-m", "AgtmuxBar.linux"], [sys.executable, "-m", "agtmux.daemon"])
+            login.turn_on(paths.python_module("AgtmuxBar.linux"), paths.python_module("agtmux.daemon"))
         else:
             login.turn_off()
 

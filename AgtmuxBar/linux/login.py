@@ -29,6 +29,7 @@ Type=Application
 Name=agtmux
 Comment=Which coding agent needs you
 Exec={command}
+Path=/
 Terminal=false
 X-GNOME-Autostart-enabled=true
 X-Agtmux-Note={mark}
@@ -42,6 +43,7 @@ StartLimitBurst=5
 
 [Service]
 ExecStart={command}
+WorkingDirectory=/
 Restart=on-failure
 RestartSec=10
 {environment}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import time
 from typing import Final
 
@@ -47,7 +46,7 @@ def _start() -> None:
         "AGTMUX_SOCKET": paths.socket_path(),
     }
     process = subprocess.Popen(
-        [sys.executable, "-m", "AgtmuxBar.linux"],
+        paths.python_module("AgtmuxBar.linux"),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -6,15 +6,17 @@ its interface.
 
 from __future__ import annotations
 
-import _socket
 import json
+import os
 
 from agtmux import paths
 from agtmux.domain.errors import AgtmuxError, ErrorCode
+from agtmux.probe.owners import NotOurs, connected
 
 # `typing` costs every command four milliseconds and is needed by nobody at run time.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import _socket
     from collections.abc import Callable, Iterator
     from typing import Any, Final
 
@@ -96,6 +98,12 @@ class Client:
     def _connect(self) -> _socket.socket:
         try:
             return self._open()
+        except NotOurs as error:
+            raise AgtmuxError(
+                ErrorCode.CONFIG,
+                f"nothing is sent to {self._path}: {error.strerror}; take that right away (`chmod go-w`), or set"
+                " AGTMUX_STATE_DIR and AGTMUX_SOCKET to a folder of your own",
+            ) from None
         except OSError as error:
             if not self._start:
                 raise self._unavailable(f"it is not running ({error.strerror})") from None
@@ -106,14 +114,7 @@ class Client:
             raise self._unavailable(f"it was started and is gone again ({error.strerror})") from None
 
     def _open(self) -> _socket.socket:
-        connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-        connection.settimeout(self._time_limit)
-        try:
-            connection.connect(self._path)
-        except OSError:
-            connection.close()
-            raise
-        return connection
+        return connected(os.fsencode(self._path), self._time_limit)
 
     def _unavailable(self, why: str, remedy: str = "start it with `agtmux up`") -> AgtmuxError:
         return AgtmuxError(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import sys
 
 from agtmux.domain.errors import AgtmuxError, ErrorCode
+from agtmux.probe.owners import NotOurs, check_path, make_private_folders
 
 # sizeof(sun_path) less its final zero.
 SOCKET_PATH_LIMIT = 103 if sys.platform == "darwin" else 107
@@ -63,22 +65,45 @@ def beside(program: str) -> str | None:
     return which(program)
 
 
+def python_module(name: str) -> list[str]:
+    """The words that run a module with this Python. Without -P, files of the working directory would be imported:
+    ~/logging.py instead of Python's own."""
+    return [sys.executable, "-P", "-m", name]
+
+
 def private_directory(path: str) -> None:
-    """The directory, there and for its owner alone. One that others own or share is refused."""
+    """The directory, there and for its owner alone. One that others own, share or could replace is refused."""
     try:
-        os.makedirs(path, mode=0o700, exist_ok=True)
+        make_private_folders(os.fsencode(os.path.abspath(path)))
         found = os.stat(path)
+        if not stat.S_ISDIR(found.st_mode):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
         if found.st_uid != os.geteuid():
             raise AgtmuxError(ErrorCode.CONFIG, f"{path} belongs to another user; choose a directory of your own")
         if found.st_mode & stat.S_ISVTX:
             raise AgtmuxError(ErrorCode.CONFIG, f"{path} is shared with others; choose a directory of your own in it")
         if found.st_mode & 0o077:
             os.chmod(path, 0o700)
+        check_path(os.fsencode(os.path.abspath(path)))
+    except NotOurs as error:
+        raise AgtmuxError(
+            ErrorCode.CONFIG,
+            f"cannot use the directory {path}: {error.strerror}; take that right away (`chmod go-w`), or set"
+            " AGTMUX_STATE_DIR to a folder that is yours alone",
+        ) from None
     except OSError as error:
         raise AgtmuxError(
             ErrorCode.CONFIG,
             f"cannot use the directory {path}: {error.strerror}; make it writable or set AGTMUX_STATE_DIR",
         ) from None
+
+
+def write_private(path: os.PathLike[str], text: str) -> None:
+    """A whole file for its owner alone, put in place of the one that is there."""
+    half = os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.tmp")
+    with os.fdopen(os.open(half, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "w") as file:
+        file.write(text)
+    os.replace(half, path)
 
 
 def _directory(own: str, xdg: str, below_home: str) -> str:

@@ -1,6 +1,8 @@
 """What the tray has of a Linux desktop: terminals, what starts at login, one tray a user, icons."""
 
 import configparser
+import os
+import shlex
 import stat
 import subprocess
 import sys
@@ -14,6 +16,7 @@ pytest.importorskip("jeepney", reason="the tray's own library, on Linux alone")
 from agtmux.domain.errors import AgtmuxError
 from AgtmuxBar import icons, single
 from AgtmuxBar.linux import login, terminals
+from AgtmuxBar.linux.desktop import LinuxDesktop
 from desktop.programs import program
 
 
@@ -93,6 +96,30 @@ def test_launch_at_login_leaves_nothing_when_it_is_turned_off(config, path, tmp_
         f"--user disable {login.UNIT}",
         "--user daemon-reload",
     ]
+
+
+def test_what_starts_at_login_imports_nothing_from_the_home_folder(config, path, tmp_path, monkeypatch):
+    """Desktops and systemd start programs in the home folder, where a file may be called like a module of Python's."""
+    with_systemd(tmp_path, path, monkeypatch)
+    home = tmp_path / "home"
+    home.mkdir()
+    for module in ("logging", "asyncio", "json", "agtmux"):
+        (home / f"{module}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\nraise SystemExit(3)\n")
+    LinuxDesktop().launch_at_login(True)
+    entry = (config / "autostart" / login.ENTRY).read_text()
+    unit = (config / "systemd/user" / login.UNIT).read_text()
+    assert "\nPath=/\n" in entry and "\nWorkingDirectory=/\n" in unit
+    for text, key in ((entry, "Exec="), (unit, "ExecStart=")):
+        words = shlex.split(next(line for line in text.splitlines() if line.startswith(key)).removeprefix(key))
+        # Settings that are wrong end it after everything is imported.
+        settings = tmp_path / "wrong" / "config.toml"
+        settings.parent.mkdir(exist_ok=True)
+        settings.write_text("wrong")
+        env = os.environ | {"AGTMUX_CONFIG_DIR": str(settings.parent), "AGTMUX_STATE_DIR": str(tmp_path / "state")}
+        env.pop("DBUS_SESSION_BUS_ADDRESS", None)
+        done = subprocess.run(words, cwd=home, env=env, capture_output=True, timeout=60)
+        assert done.returncode != 3, done.stderr
+    assert not (tmp_path / "ran").exists()
 
 
 def test_without_systemd_the_tray_alone_is_launched(config, path, monkeypatch):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
@@ -35,12 +37,14 @@ class BridgeSocket:
             lambda error: isinstance(error, WebSocketDisconnect | OSError),
         )
         if not has_ended_well:
-            await websocket.close(_FAILED)
+            # It may have gone by then, and there is nobody to be told.
+            with contextlib.suppress(RuntimeError, OSError, WebSocketDisconnect):
+                await websocket.close(_FAILED)
 
 
 async def _text(websocket: WebSocket) -> str | None:
     try:
         return await websocket.receive_text()
-    except (WebSocketDisconnect, KeyError):
+    except (WebSocketDisconnect, KeyError, RuntimeError):
         # Gone, or it sent something that is no text.
         return None

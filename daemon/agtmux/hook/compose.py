@@ -1,4 +1,5 @@
-"""The stand-alone `agtmux-hook`: one file for any machine with a Python 3.8, made of send, spool, wait and redact.
+"""The stand-alone `agtmux-hook`: one file for any machine with a Python 3.8, made of owners, send, spool, wait
+and redact.
 
 setup.py runs this file by its path to make the command, before anything is installed. So it imports nothing
 of agtmux and reads the sources that lie beside it.
@@ -54,6 +55,12 @@ done
 [ -x "$shim" ] && exec "$shim" -I -S "$0" "$@"
 """
 
+# Always needed, so it is part of the script itself, and the imports in the parts below find it there.
+_ALWAYS = """
+sys.modules["agtmux.probe.owners"] = sys.modules[__name__]
+
+"""
+
 # What is rarely needed stays text until it is. `sys.modules` is where the import in spool finds redact.
 _RARELY = """
 def load(name, source):
@@ -87,12 +94,13 @@ def compose() -> str:
         spool=(hook / "spool.py").read_text("utf-8"),
         wait=(hook / "wait.py").read_text("utf-8"),
         redact=(hook.parent / "domain" / "redact.py").read_text("utf-8"),
+        owners=(hook.parent / "probe" / "owners.py").read_text("utf-8"),
     )
 
 
-def script(send: str, spool: str, wait: str, redact: str) -> str:
+def script(send: str, spool: str, wait: str, redact: str, owners: str) -> str:
     rare = f"\nREDACT = {literal(redact)}\n\nSPOOL = {literal(spool)}\n\nWAITING = {literal(wait)}\n"
-    return f"{_LAUNCHER}{ANY_PYTHON}exit 0\n'''\n{send}{rare}{_RARELY}"
+    return f"{_LAUNCHER}{ANY_PYTHON}exit 0\n'''\n{owners}{_ALWAYS}{send}{rare}{_RARELY}"
 
 
 def literal(source: str) -> str:

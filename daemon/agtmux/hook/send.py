@@ -5,11 +5,12 @@ those written in C, and what is seldom needed is in `spool` and `wait`, which ar
 called.
 """
 
-import _socket
 import posix
 import select
 import sys
 import time
+
+from agtmux.probe.owners import connected
 
 # Seconds from the start of the script; each step leaves time for the next. Loading what it takes to spool needs
 # 25 ms, and Python has already taken 10 to 20 of the 200 that an agent may have to wait.
@@ -148,10 +149,9 @@ def delivered(socket_path: bytes, body: bytes, until: float) -> bool:
         b"Content-Length: %d\r\nConnection: close\r\n\r\n"
     )
     try:
-        daemon = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
         # With a time-out set, Linux refuses at once to join a full backlog instead of waiting for a place.
-        daemon.settimeout(max(until - time.monotonic(), 0.001))
-        daemon.connect(socket_path)
+        # A socket that another user could have put there is like none: the event goes to the spool.
+        daemon = connected(socket_path, max(until - time.monotonic(), 0.001))
         try:
             daemon.sendall(head % len(body) + body)
         except OSError:

@@ -13,6 +13,7 @@ import stat
 import time
 
 from agtmux.domain.redact import redact_text, redact_value
+from agtmux.probe.owners import check_path, make_private_folders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,9 +41,9 @@ def append(
     """
     folder = os.path.join(state_dir or _state_dir_by_user(), b"spool")
     line = _line(record_meta, payload, deadline)
-    # One by one, as the mode is given to the last folder only.
-    os.makedirs(os.path.dirname(folder), 0o700, exist_ok=True)
-    os.makedirs(folder, 0o700, exist_ok=True)
+    make_private_folders(folder)
+    # Raises, and the event is lost: what is written where other users can put things is theirs.
+    check_path(folder)
     fd = _open_locked(os.path.join(folder, b"hook.jsonl"), deadline)
     if fd is None:
         _count_dropped(folder)

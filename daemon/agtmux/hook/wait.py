@@ -5,9 +5,10 @@ Asleep until the daemon answers, the daemon goes, or the agent does. Whatever is
 the dialog stays as it is.
 """
 
-import _socket
 import posix
 import select
+
+from agtmux.probe.owners import connected
 
 MAX_ANSWER = 1024 * 1024
 CONNECT_SECONDS = 5.0
@@ -27,9 +28,7 @@ def decided(socket_path: bytes, event_id: str, agent: int) -> bytes:
         b"POST /v1/decisions/wait HTTP/1.1\r\nHost: agtmux\r\nContent-Type: application/json\r\n"
         b"Content-Length: %d\r\nConnection: close\r\n\r\n"
     )
-    daemon = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-    daemon.settimeout(CONNECT_SECONDS)
-    daemon.connect(socket_path)
+    daemon = connected(socket_path, CONNECT_SECONDS)
     daemon.sendall(head % len(body) + body)
     answer = b""
     watched = select.poll()

@@ -202,6 +202,9 @@ class Errands:
         session_name, move = message["session_name"], message["move"]
         return clients.place(self._tmux_socket, _who(message), session_name, caller, move, _limit(message))
 
+    def _clients(self, message: dict[str, Any]) -> dict[str, object]:
+        return clients.attached(self._tmux_socket, _limit(message))
+
     def _launch(self, message: dict[str, Any]) -> dict[str, object]:
         names = (message["session"], message["window"], message["folder"])
         return launching.start(self._tmux_socket, *names, message["words"], message["may_start"], _limit(message))
@@ -238,7 +241,7 @@ class Errands:
 
     def _git_add(self, message: dict[str, Any]) -> dict[str, object]:
         where = (message["path"], message["branch"], message["folder"], message["is_apart"])
-        return git.add(*where, _limit(message))
+        return git.add(*where, _limit(message), message["is_plain"])
 
     def _git_remove(self, message: dict[str, Any]) -> dict[str, object]:
         do = git.check_removable if message["only_check"] else git.remove
@@ -292,6 +295,7 @@ _ERRANDS: dict[str, Callable[[Errands, dict[str, Any]], dict[str, object]]] = {
     "paste": Errands._paste,
     "signal": Errands._signal,
     "attach": Errands._attach,
+    "clients": Errands._clients,
     "launch": Errands._launch,
     "launched": Errands._launched,
     "transcript": Errands._transcript,

@@ -15,6 +15,7 @@ import threading
 import time
 from typing import Callable, Iterator
 
+from agtmux.probe.owners import check_path
 from agtmux.probe.peer import peer_pid
 from agtmux.probe.processes import lineage
 from agtmux.probe.websocket import accepted
@@ -92,6 +93,8 @@ class HookSocket:
         if _is_answered(self.path):
             raise FileExistsError("another agtmux listens at %s" % self.path)
         self._make_folder(os.path.dirname(self.path))
+        # Hooks would not come to a door that others can move.
+        check_path(os.fsencode(os.path.dirname(os.path.abspath(self.path))))
         with contextlib.suppress(FileNotFoundError):
             if not stat.S_ISSOCK(os.lstat(self.path).st_mode):
                 raise FileExistsError("%s is there and is no socket; move it away" % self.path)

@@ -66,16 +66,17 @@ class HinderedError(Exception):
 def glance(tmux_socket: str, who: Inhabited, agent: tuple[int, float] | None, limit: float) -> dict[str, object]:
     """The screen with its colours, and what has the terminal now."""
     mark = os.urandom(8).hex()
-    about = "\t".join((*_ABOUT[3:], "#{pane_title}"))
+    about = "\t".join((*_ABOUT[3:], "#{pane_width}", "#{pane_title}"))
     look = "display-message -p -t %s '%s' ; capture-pane -p -e -t %s" % (who.pane_id, about, who.pane_id)
     group = processes.foreground_group(who.pid)
     first, _, text = panes.guarded(tmux_socket, who, look, mark, limit).partition("\n")
     # None of the others can hold a tab, and neither can the title.
-    *hindrances, history, command, title = _told(first, 6)
+    *hindrances, history, command, width, title = _told(first, 7)
     return {
         # What is live is at the bottom.
         "text": text[-_LONGEST_SCREEN:],
         "title": title,
+        "width": int(width) if width.isdigit() else 0,
         "command": command,
         "group": group,
         "history": int(history) if history.isdigit() else 0,

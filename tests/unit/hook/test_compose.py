@@ -39,7 +39,7 @@ def test_what_is_rarely_needed_is_embedded_to_the_letter():
 
 @given(st.text(alphabet=st.sampled_from("'\"\\\nax{}é")))
 def test_any_source_can_be_embedded(source):
-    sources = embedded(script(send="", spool=source, wait=source, redact=source))
+    sources = embedded(script(send="", spool=source, wait=source, redact=source, owners="import sys\n"))
     assert sources == {"SPOOL": source, "WAITING": source, "REDACT": source}
 
 
