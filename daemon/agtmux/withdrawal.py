@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
-import sys
 
 from agtmux import paths
 
@@ -24,7 +23,7 @@ def withdraw() -> bool | None:
     if not os.path.exists(endpoint):
         return None
     # In a process of its own: it needs all that a daemon has.
-    command = [sys.executable, "-m", "agtmux.bridge.withdraw", paths.socket_path()]
+    command = [*paths.python_module("agtmux.bridge.withdraw"), paths.socket_path()]
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_LIMIT, cwd="/", check=False

@@ -29,6 +29,7 @@ def app_in(screen: Screen) -> App:
 
 
 def test_agents_are_told_of_the_bridge_while_the_app_is_there(home: Home, claudes: Path) -> None:
+    home.agree_to_the_bridge()
     home.start()
     screen = Screen()
     app = app_in(screen)
@@ -40,7 +41,20 @@ def test_agents_are_told_of_the_bridge_while_the_app_is_there(home: Home, claude
     app.stop()
 
 
+def test_no_agent_is_told_of_the_bridge_before_the_user_has_agreed(home: Home, claudes: Path) -> None:
+    home.start()
+    screen = Screen()
+    app = app_in(screen)
+    assert not screen.item("bridge claude").is_checked and claudes.read_text() == BEFORE
+    # A tick agrees, for that agent.
+    app.choose(screen.item("bridge claude").action)
+    wait_until(lambda: screen.item("bridge claude").is_checked, "the tick")
+    app.stop()
+    wait_until(lambda: claudes.read_text() == BEFORE, "what was there before")
+
+
 def test_what_was_unticked_stays_so_when_the_app_comes_again(home: Home, claudes: Path) -> None:
+    home.agree_to_the_bridge()
     home.start()
     screen = Screen()
     app = app_in(screen)

@@ -1,6 +1,7 @@
 """`agtmux up` in a real terminal: the table lives, `q` leaves, and the terminal is as it was."""
 
 import re
+import signal
 
 import pytest
 
@@ -39,7 +40,7 @@ def test_the_table_lives_and_the_terminal_is_restored(home: Home, shell: str, le
     agent = home.pane()
     home.start()
     wait_until(lambda: agent in home.panes(), "the agent")
-    type_line(home, shell, f"{COMMANDS}/agtmux up")
+    type_line(home, shell, f'"{COMMANDS}/agtmux" up --no-register')
     wait_until(lambda: "1 agent, nobody needs you" in screen(home, shell), "the table")
     assert mode_of(home, shell).startswith("1 0 ")
     assert "q leaves" in screen(home, shell)
@@ -55,26 +56,42 @@ def test_the_table_lives_and_the_terminal_is_restored(home: Home, shell: str, le
     assert home.run("status").returncode == 0, "the daemon stays"
 
 
-def test_the_table_ends_with_its_daemon(home: Home, shell: str):
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("command", ["up --no-register", "watch", "watch --no-start"])
+def test_the_table_outlives_its_daemon(home: Home, shell: str, command: str, how: int):
+    agent = home.pane()
     daemon = home.start()
-    type_line(home, shell, f"{COMMANDS}/agtmux up; echo status=$?")
+    wait_until(lambda: agent in home.panes(), "the agent")
+    type_line(home, shell, f'"{COMMANDS}/agtmux" {command}; echo status=$?')
+    wait_until(lambda: "1 agent, nobody needs you" in screen(home, shell), "the table")
+    daemon.send_signal(how)
+    daemon.communicate()
+    wait_until(lambda: "agtmuxd has been away for" in screen(home, shell), "word that it is away")
+    # What was last seen stays, and is not taken for what is.
+    assert "claude" in screen(home, shell) and "this is what it last said" in screen(home, shell)
+    wait_until(lambda: "away for 2s" in screen(home, shell), "the seconds to pass")
+    assert home.lock_holder() is None, "nobody has started it"
+    home.start()
+    payload = {"tool_name": "Bash", "tool_input": {"command": "make deploy"}}
+    home.ask("POST", "/v1/events", event(agent, "claude.PermissionRequest", raw_payload=payload))
+    wait_until(lambda: "make deploy" in screen(home, shell), "what the next daemon tells")
+    assert "away" not in screen(home, shell)
+    home.tmux("send-keys", "-t", shell, "q")
+    wait_until(lambda: "status=0" in screen(home, shell), "the end of the table")
+    assert "Traceback" not in screen(home, shell) and is_restored(home, shell)
+
+
+@pytest.mark.parametrize("leave", ["q", "C-c"])
+def test_the_table_is_left_while_the_daemon_is_away(home: Home, shell: str, leave: str):
+    daemon = home.start()
+    type_line(home, shell, f'"{COMMANDS}/agtmux" watch; echo status=$?')
     wait_until(lambda: "No agent is running" in screen(home, shell), "the table")
     home.end(daemon)
-    wait_until(lambda: "status=0" in screen(home, shell), "the end of the table")
-    assert "agtmuxd has stopped" in screen(home, shell)
-    assert "Traceback" not in screen(home, shell)
-    assert is_restored(home, shell)
-
-
-def test_the_table_ends_when_the_daemon_is_killed(home: Home, shell: str):
-    daemon = home.start()
-    type_line(home, shell, f"{COMMANDS}/agtmux up; echo status=$?")
-    wait_until(lambda: "No agent is running" in screen(home, shell), "the table")
-    daemon.kill()
-    daemon.communicate()
-    wait_until(lambda: "status=" in screen(home, shell).replace("echo status=", ""), "the end of the table")
-    assert "Traceback" not in screen(home, shell)
-    assert is_restored(home, shell)
+    wait_until(lambda: "agtmuxd has been away for" in screen(home, shell), "word that it is away")
+    home.tmux("send-keys", "-t", shell, leave)
+    wait_until(lambda: re.search(r"status=\d", screen(home, shell)), "the end of the table")
+    assert "Traceback" not in screen(home, shell) and is_restored(home, shell)
+    assert home.lock_holder() is None
 
 
 def test_a_window_too_small_for_it_is_no_crash(home: Home, shell: str):
@@ -83,7 +100,7 @@ def test_a_window_too_small_for_it_is_no_crash(home: Home, shell: str):
     wait_until(lambda: set(agents) <= set(home.panes()), "the agents")
     home.tmux("set-option", "-g", "window-size", "manual")
     home.tmux("resize-window", "-t", shell, "-x", "20", "-y", "3")
-    type_line(home, shell, f"{COMMANDS}/agtmux up; echo status=$?")
+    type_line(home, shell, f'"{COMMANDS}/agtmux" up --no-register; echo status=$?')
     wait_until(lambda: "5 agents" in screen(home, shell), "the table")
     home.tmux("resize-window", "-t", shell, "-x", "90", "-y", "20")
     wait_until(lambda: screen(home, shell).count("claude") == 5, "the table in full")
@@ -93,6 +110,6 @@ def test_a_window_too_small_for_it_is_no_crash(home: Home, shell: str):
 
 def test_without_a_keyboard_it_prints_the_table_once(home: Home, shell: str):
     home.start()
-    type_line(home, shell, f"{COMMANDS}/agtmux up </dev/null; echo status=$?")
+    type_line(home, shell, f'"{COMMANDS}/agtmux" up --no-register </dev/null; echo status=$?')
     wait_until(lambda: "status=0" in screen(home, shell), "the end")
     assert "No agent is running" in screen(home, shell)

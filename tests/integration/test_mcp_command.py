@@ -48,8 +48,8 @@ def endpoint(home: Home) -> Any:
 
 def test_up_registers_and_down_leaves_nothing(user: Home) -> None:
     """gwt FR-005, FR-017, FR-018."""
-    done = user.run("up", "--headless")
-    assert done.returncode == 0 and "claude, codex may use the bridge" in done.stderr, done.stderr
+    done = user.run("up", "--headless", "--register")
+    assert done.returncode == 0 and "can use the bridge" in done.stderr, done.stderr
     assert status(user) == {"claude": "registered", "codex": "registered"}
     entry = tomllib.loads(texts(user)[1])["mcp_servers"]["agtmux"]
     assert entry == {
@@ -93,7 +93,7 @@ def test_what_is_registered_is_what_the_agent_can_start(user: Home) -> None:
 
 def test_a_crash_is_cleared_up_and_made_good_by_the_next_daemon(user: Home) -> None:
     """gwt FR-019."""
-    user.run("up", "--headless")
+    user.run("up", "--headless", "--register")
     (pid,) = [user.lock_holder()]
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
@@ -104,7 +104,7 @@ def test_a_crash_is_cleared_up_and_made_good_by_the_next_daemon(user: Home) -> N
     user.end(daemon)
     assert texts(user) == (CLAUDE, CODEX)
     # Somebody who does not want it any more gets rid of what a crash has left.
-    user.run("up", "--headless")
+    user.run("up", "--headless", "--register")
     (pid,) = [user.lock_holder()]
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
@@ -118,7 +118,7 @@ def test_a_crash_is_cleared_up_and_made_good_by_the_next_daemon(user: Home) -> N
 def test_a_file_that_has_grown_large_since_is_left_as_it_was_too(user: Home, is_killed: bool) -> None:
     file = user.folder / ".claude.json"
     file.write_text('{\n  "numStartups": 7\n}')
-    user.run("up", "--headless")
+    user.run("up", "--headless", "--register")
     # As the agent does it, turn by turn.
     grown = json.loads(with_history(5_000_000)) | json.loads(file.read_text())
     file.write_text(json.dumps(grown, indent=2))
@@ -134,7 +134,7 @@ def test_a_file_that_has_grown_large_since_is_left_as_it_was_too(user: Home, is_
 
 
 def test_down_takes_back_what_a_daemon_that_was_killed_has_left(user: Home) -> None:
-    user.run("up", "--headless")
+    user.run("up", "--headless", "--register")
     pid = user.lock_holder()
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
@@ -165,7 +165,7 @@ def test_settings_may_forbid_it(user: Home) -> None:
 
 
 def test_an_agent_that_was_taken_out_by_name_is_told_again_only_by_name(user: Home) -> None:
-    user.run("up", "--headless")
+    user.run("up", "--headless", "--register")
     assert "codex: not registered now" in user.run("mcp", "unregister", "--agent", "codex").stdout
     assert "bridge" not in user.run("up", "--headless").stderr
     user.run("down")
@@ -182,11 +182,13 @@ def test_an_agent_that_was_taken_out_by_name_is_told_again_only_by_name(user: Ho
     user.run("down")
     user.run("up", "--headless")
     assert status(user) == {"claude": "registered", "codex": "registered"}
-    # All of them without a name is for now, and leaves nothing to remember.
+    # Without a name it is for all, and is remembered.
     user.run("mcp", "unregister")
     user.run("down")
-    assert texts(user) == (CLAUDE, CODEX) and not (user.state / "mcp-declined.json").exists()
+    assert texts(user) == (CLAUDE, CODEX)
     user.run("up", "--headless")
+    assert texts(user) == (CLAUDE, CODEX)
+    user.run("mcp", "register")
     assert status(user) == {"claude": "registered", "codex": "registered"}
     user.run("down")
 
@@ -199,7 +201,7 @@ def test_a_daemon_that_nobody_asked_to_register_does_not(user: Home) -> None:
 
 def test_a_file_that_cannot_be_read_keeps_nobody_from_coming_up(user: Home) -> None:
     (user.folder / ".claude.json").write_text("{ not")
-    done = user.run("up", "--headless")
+    done = user.run("up", "--headless", "--register")
     assert done.returncode == 0 and ".claude.json" in done.stderr and "line 1" in done.stderr
     assert status(user) == {"claude": "error", "codex": "registered"}
     done = user.run("mcp", "register")
@@ -218,13 +220,13 @@ def test_one_that_was_registered_by_name_before_its_first_start_is_told_of(home:
 
 
 def test_two_agtmux_of_one_user_do_not_fight(user: Home, tmp_path: Path) -> None:
-    user.run("up", "--headless")
+    user.run("up", "--headless", "--register")
     before = texts(user)
     with home_in(user.folder) as other:
         other.state = user.folder / "other"
         other.socket, other.lock = other.state / "agtmuxd.sock", other.state / "agtmuxd.lock"
         other.env |= {"AGTMUX_STATE_DIR": str(other.state), "PATH": user.env["PATH"]}
-        done = other.run("up", "--headless")
+        done = other.run("up", "--headless", "--register")
         assert done.returncode == 0 and f"answers on {user.socket}" in done.stderr
         assert status(other) == {"claude": "other_instance", "codex": "other_instance"}
         assert other.run("down").returncode == 0
@@ -234,7 +236,7 @@ def test_two_agtmux_of_one_user_do_not_fight(user: Home, tmp_path: Path) -> None
         assert pid is not None
         os.kill(pid, signal.SIGKILL)
         wait_until(lambda: user.lock_holder() is None, "its end")
-        other.run("up", "--headless")
+        other.run("up", "--headless", "--register")
         assert status(other) == {"claude": "registered", "codex": "registered"}
         other.run("down")
         assert texts(user) == (CLAUDE, CODEX)
@@ -242,7 +244,7 @@ def test_two_agtmux_of_one_user_do_not_fight(user: Home, tmp_path: Path) -> None
 
 def test_a_bridge_that_finds_no_daemon_takes_its_registration_back(user: Home) -> None:
     """gwt FR-006, FR-020: what the bridge runs when all its tries were in vain."""
-    user.run("up", "--headless")
+    user.run("up", "--headless", "--register")
     withdraw = [sys.executable, "-m", "agtmux.bridge.withdraw", str(user.socket)]
     assert subprocess.run(withdraw, env=user.env, timeout=30).returncode == 1
     assert status(user) == {"claude": "registered", "codex": "registered"}
@@ -260,7 +262,7 @@ def test_a_bridge_that_finds_no_daemon_takes_its_registration_back(user: Home) -
 @pytest.mark.soak
 def test_a_bridge_tries_for_half_a_minute_and_then_withdraws(user: Home) -> None:
     """gwt FR-020; orchestrator: reconnecting. Five tries, after 1, 2, 4, 8 and 16 seconds."""
-    user.run("up", "--headless")
+    user.run("up", "--headless", "--register")
     command = [str(COMMANDS / "agtmux-mcp"), "--socket", str(user.socket)]
     bridge = user.spawn(*command, stdin=subprocess.PIPE)
     assert bridge.stdin is not None and bridge.stdout is not None

@@ -1,4 +1,5 @@
-"""Which agents on this machine know the bridge: told when agtmux comes up, taken back when the daemon ends.
+"""Which agents on this machine know the bridge: told when agtmux comes up and the user has agreed, taken back when the
+daemon ends.
 
 `mcp-state.json` says that a daemon is there and whom it told. A daemon that finds one from before it was not ended in
 peace: what that one had registered is made right first.
@@ -21,19 +22,19 @@ from agtmux.agents.install.files import LocalFiles
 from agtmux.agents.mcp.desk import McpDesk
 from agtmux.agents.mcp.plan import PROGRAM, Bridge, Entry
 from agtmux.agents.registry import Registry
+from agtmux.bridge.consent import Consent
 from agtmux.bridge.elsewhere import Elsewhere
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.panes import Target, TargetKind
 from agtmux.domain.runtimes import TargetId
 from agtmux.observe.fleet import Fleet
+from agtmux.paths import write_private
 from agtmux.probe.peer import is_answered
 from agtmux.probe.processes import program_version, read_one
 
 _log = logging.getLogger(__name__)
 
 ENDPOINT: Final = "mcp-state.json"
-# Agents that somebody has taken out by name: they are told again when they are named again, and not by themselves.
-DECLINED: Final = "mcp-declined.json"
 
 
 class Registrar:
@@ -44,16 +45,15 @@ class Registrar:
         fleet: Fleet,
         state_directory: Path,
         *,
-        is_wanted: bool,
+        setting: bool | None,
     ) -> None:
-        """`is_wanted` is what the user's settings say of registering without being asked."""
+        """`setting` is what config.toml says of registering; None if it says nothing."""
         self._registry = registry
         self._targets = targets
         self.elsewhere = Elsewhere(registry, targets, fleet, state_directory / "backups")
         self._endpoint = state_directory / ENDPOINT
-        self._declined = state_directory / DECLINED
+        self.consent = Consent(state_directory, setting)
         self._backups = state_directory / "backups" / "mcp"
-        self._is_wanted = is_wanted
         self._changing = asyncio.Lock()
         self._started = False
         # Those whose entry is ours.
@@ -64,8 +64,9 @@ class Registrar:
         self._started = True
         try:
             if left_by_another is not None:
-                again = left_by_another if self._is_wanted else []
-                _log.info("the daemon before this one did not end in peace; the bridge is registered anew")
+                # An earlier version may have registered unasked.
+                again = await asyncio.to_thread(self.consent.allowed, left_by_another)
+                _log.info("the daemon before this one did not end in peace; its registrations are made right")
                 for item in await self._change("unregister", [], ""):
                     _warn(item)
                 if again:
@@ -90,25 +91,32 @@ class Registrar:
     async def change(
         self, action: str, names: list[str], target_name: str, search_path: str = "", *, automatic: bool = False
     ) -> list[dict[str, Any]]:
-        """Register, unregister or look; one item an agent. `automatic` is not somebody's word: settings may forbid it.
+        """Register, unregister or look; one item an agent.
 
-        `search_path` is where whoever asks starts agents from.
+        `automatic` comes with starting agtmux and is no decision of the user's: only agents that the user has agreed to
+        are registered. Anything else is the user's decision, and is kept. `search_path` is where the caller starts
+        agents from.
         """
         target = self._targets.get(TargetId(target_name))
         if target is None:
             raise AgtmuxError(ErrorCode.TARGET_NOT_FOUND, f"no target is called {target_name[:64]!r}")
-        # Whoever leaves may take out what somebody has put in by name.
-        is_forbidden = action == "register" and not self._is_wanted
-        if automatic and (target.kind is not TargetKind.LOCAL or is_forbidden):
+        if automatic and target.kind is not TargetKind.LOCAL:
             return []
         if target.kind is TargetKind.CHAT:
             raise AgtmuxError(ErrorCode.USAGE, "chat sessions have the settings of this machine; leave --target out")
         if target.kind is not TargetKind.LOCAL:
             return await self.elsewhere.change(action, names, target)
-        declined = await asyncio.to_thread(self._left_out)
-        told = await self._change(action, names, search_path, declined if automatic else set())
-        if not automatic:
-            await asyncio.to_thread(self._remember, action, names, declined)
+        declined: Collection[str] = ()
+        if automatic and action == "register":
+            allowed = await asyncio.to_thread(self.consent.allowed, self._registry.agent_types)
+            if not allowed:
+                return []
+            declined = {*self._registry.agent_types}.difference(allowed)
+        # A name that is no agent's is refused below, and nothing is kept of it.
+        elif action != "status" and not automatic and all(map(self._registry.knows, names)):
+            # Kept first: what stands in an agent's settings is never more than what the user has agreed to.
+            await asyncio.to_thread(self.consent.decide, names, allow=action == "register")
+        told = await self._change(action, names, search_path, declined)
         await asyncio.to_thread(self._note)
         return told
 
@@ -157,32 +165,6 @@ class Registrar:
             return []
         return [name for name in agents if self._registry.knows(name)] if isinstance(agents, list) else []
 
-    def _left_out(self) -> set[str]:
-        try:
-            names = json.loads(self._declined.read_bytes())
-        except (OSError, ValueError):
-            return set()
-        return {name for name in names if isinstance(name, str)} if isinstance(names, list) else set()
-
-    def _remember(self, action: str, names: list[str], declined: set[str]) -> None:
-        """Somebody's word on an agent holds for what comes by itself later, also through a restart."""
-        match action:
-            case "register":
-                after = declined.difference(names) if names else set[str]()
-            case "unregister":
-                after = declined.union(names)
-            case _:
-                return
-        if after == declined:
-            return
-        try:
-            if after:
-                _write(self._declined, sorted(after))
-            else:
-                self._declined.unlink(missing_ok=True)
-        except OSError as error:
-            _log.warning("%s cannot be written: %s", self._declined, error.strerror)
-
     def _note(self) -> None:
         content = {
             "schema_version": 1,
@@ -193,16 +175,9 @@ class Registrar:
             "agents": self._agents,
         }
         try:
-            _write(self._endpoint, content)
+            write_private(self._endpoint, json.dumps(content, indent=2))
         except OSError as error:
             _log.warning("%s cannot be written: %s", self._endpoint, error.strerror)
-
-
-def _write(path: Path, content: object) -> None:
-    half = path.with_name(f".{path.name}.tmp")
-    with os.fdopen(os.open(half, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "w") as file:
-        json.dump(content, file, indent=2)
-    half.replace(path)
 
 
 def bridge() -> Bridge:
