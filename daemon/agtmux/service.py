@@ -7,6 +7,7 @@ import logging
 import os
 import time
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -22,8 +23,11 @@ from agtmux.actions.kill import kill
 from agtmux.actions.ledger import Ledger
 from agtmux.actions.output import view_output
 from agtmux.actions.send import send
+from agtmux.actions.supported import governed
 from agtmux.actions.typing import Typist
 from agtmux.agents.registry import AGENTS_FOLDER, Registry
+from agtmux.bridge.asker import AskerKind, Askers
+from agtmux.bridge.caller import Peer
 from agtmux.bridge.registrar import Registrar
 from agtmux.bridge.sessions import FarSessions
 from agtmux.bridge.tools import Toolbox
@@ -42,12 +46,13 @@ from agtmux.domain.states import Reason
 from agtmux.domain.timestamps import Timestamp, format_timestamp
 from agtmux.engine.resolve import Signal
 from agtmux.hook import spool_reader
-from agtmux.messages.directory import Directory
+from agtmux.messages.directory import OUTSIDE, Directory
 from agtmux.messages.gate import ACTION, Gate
 from agtmux.messages.mailbox import Mailbox
 from agtmux.messages.policy import Policy as MailPolicy
 from agtmux.messages.post import Post, Sender
 from agtmux.messages.postman import Postman
+from agtmux.messages.team import Timeouts
 from agtmux.messages.teams import Teams
 from agtmux.observe import views
 from agtmux.observe.chats import Chats, Turn
@@ -57,15 +62,15 @@ from agtmux.observe.ingest import Ingest
 from agtmux.observe.intake import Intake
 from agtmux.observe.reconciler import Reconciler
 from agtmux.observe.streams import Hub
-from agtmux.observe.submissions import Receipt
+from agtmux.observe.submissions import Receipt, TargetsSeen
 from agtmux.observe.supervisor import Supervisor
 from agtmux.observe.world import PaneKey, World
-from agtmux.store.adapters import AdapterRow, note_adapters
+from agtmux.store.adapters import AdapterRow, disabled_agents, note_adapters
 from agtmux.store.database import DATABASE_FILE, Database
-from agtmux.store.retention import Retention, forget
+from agtmux.store.retention import Retention, forget, shrink
 from agtmux.worktrees.launcher import Launcher
 from agtmux.worktrees.launches import Launches
-from agtmux.worktrees.order import THE_USER, By
+from agtmux.worktrees.order import THE_USER, By, outside
 from agtmux.worktrees.stop import stop
 from agtmux.worktrees.stopper import Stopper
 from agtmux.worktrees.trees import Trees
@@ -79,14 +84,26 @@ _FORGET_EVERY: Final = 3600.0
 class Service:
     """A running agtmux, without its doors. Build it with `open`, end it with `close`."""
 
-    def __init__(self, state_directory: Path, config: Config, clock: Clock, database: Database) -> None:
+    def __init__(
+        self,
+        state_directory: Path,
+        config: Config,
+        clock: Clock,
+        database: Database,
+        switched_off: Collection[str] = (),
+    ) -> None:
+        """`switched_off` are the agents whose adapter the database says is not enabled."""
         self.state_directory = self._state_directory = state_directory
         self._config = config
         self.board_settings = config.board
         self.clock = clock
         self.database = database
         self.world = World()
-        self.registry = Registry.load(Path(paths.config_file()).parent / AGENTS_FOLDER)
+        disabled = {*switched_off, *config.agents.disable}
+        self.registry = Registry.load(Path(paths.config_file()).parent / AGENTS_FOLDER, disabled)
+        if unknown := sorted(disabled - set(self.registry.disabled)):
+            _log.warning("no agent is called %s, which the settings disable", ", ".join(unknown))
+        self.world.flags = {name: self.registry.flags(name) for name in self.registry.agent_types}
         policy = config.policy()
         self.ingest = Ingest(database, self.world, clock, policy)
         self.hub = Hub(self.world, clock)
@@ -109,14 +126,19 @@ class Service:
             limits=config.limits(),
             policy=policy,
         )
+        self.hub.errors = self.fleet.errors
+        self.fleet.on_errors.append(self.hub.errors_changed)
         self.ingest.on_pending.append(self.fleet.look_at)
         self.ingest.on_change.append(self.fleet.reported)
         self.hooks = Hooks(self.world, self.registry, self.fleet, self._supervisor, state_directory)
         self.directory = Directory(self.world, database)
         self.directory.on_change.append(self.hub.publish)
+        self.ingest.on_change.append(self.directory.changed)
         self.registrar = Registrar(
-            self.registry, self.world.targets, self.fleet, state_directory, is_wanted=config.mcp.register
+            self.registry, self.world.targets, self.fleet, state_directory, setting=config.mcp.register
         )
+        self.askers = Askers(self.world, self.registry, self.fleet)
+        self._trusts_outside = config.launch.trust_outside
         self.intake = Intake(self.registry, clock, self.fleet.local_target_at)
         self.ledger = Ledger(database)
         typist = Typist(self.fleet, self.registry)
@@ -133,6 +155,7 @@ class Service:
             config.conversations.sources,
         )
         self.chats.on_said.append(self._keep_turn)
+        self.conversations.on_session.append(self.hub.publish)
         self.ingest.on_change.append(self.conversations.changed)
         self.ingest.on_events.append(self.conversations.told)
         self.fleet.on_grown.append(self.conversations.grown)
@@ -146,11 +169,11 @@ class Service:
             "approve": answer(self.decisions, self.world, typist, allow=True),
             "deny": answer(self.decisions, self.world, typist, allow=False),
         }
-        kinds = routed(self.chats, kinds)
+        kinds = routed(self.chats, governed(kinds, self.registry))
         mailbox = Mailbox(database)
         gate = Gate(mailbox, self.world, self.registry, typist, self.chats)
         kinds[ACTION] = gate.kind
-        self.desk = Desk(self.world, self.ledger, clock, kinds)
+        self.desk = Desk(self.world, self.ledger, clock, kinds, self.fleet.check_reachable)
         self.postman = Postman(mailbox, gate, self.world, clock, self._supervisor)
         self.ingest.on_change.append(self.postman.changed)
         mail_policy = MailPolicy(config.mail_limits(), config.messages.deny)
@@ -172,7 +195,7 @@ class Service:
         self.ingest.on_change.append(self.launcher.waiting.changed)
         self.stopper = Stopper(self.world, self.fleet, self.desk, self.launches)
         self.post.on_shutdown = self._shut_down
-        self.teams = Teams(self.world, clock, database, self.directory, self.post)
+        self.teams = Teams(self.world, clock, database, self.directory, self.post, _timeouts(config))
         # Where roles of teams have settings of their own.
         self.homes = state_directory / "teams"
         self.tools = Toolbox(
@@ -191,7 +214,7 @@ class Service:
     async def open(cls, state_directory: Path, config: Config, clock: Clock) -> Service:
         database = await Database.open(state_directory / DATABASE_FILE, clock)
         try:
-            service = cls(state_directory, config, clock, database)
+            service = cls(state_directory, config, clock, database, await disabled_agents(database))
         except BaseException:
             # Its threads would keep the process alive for ever.
             await database.close()
@@ -236,7 +259,7 @@ class Service:
     def _adapters(self) -> list[AdapterRow]:
         return [
             AdapterRow(each.sheet.name, each.sheet.agent_type, each.contract_version, asdict(each.capabilities))
-            for each in self.registry.adapters
+            for each in self.registry.installed
         ]
 
     def end_waits(self) -> None:
@@ -254,10 +277,17 @@ class Service:
         await self._supervisor.close()
         try:
             await self.registrar.close()
+            await self._note_seen()
             await self.ingest.stop()
         finally:
             # Its threads would keep the process alive for ever.
             await self.database.close()
+
+    async def _note_seen(self) -> None:
+        try:
+            await self.ingest.submit(TargetsSeen())
+        except AgtmuxError as error:
+            _log.warning("when targets were last seen is not written down: %s", error.message)
 
     async def _keep_turn(self, turn: Turn) -> None:
         await self.conversations.add(
@@ -275,7 +305,22 @@ class Service:
     async def _shut_down(self, sender: Sender, key: PaneKey) -> None:
         """A message that asks an agent to end is as good as stopping it, and as guarded."""
         runtime_id = sender.party.runtime_id
-        await self.stopper.stop_agent(key, THE_USER if runtime_id is None else By(runtime_id, sender.party.name))
+        if runtime_id is not None:
+            by = By(runtime_id, sender.party.name)
+        else:
+            by = self.by_outside("it wrote as outside") if sender.party.name == OUTSIDE else THE_USER
+        await self.stopper.stop_agent(key, by)
+
+    async def by(self, peer: Peer) -> By:
+        """Whose word a request is. What an agent runs in its shell speaks for the agent."""
+        asker = await self.askers.find(peer)
+        if asker.key is not None:
+            runtime = self.world.records[asker.key].runtime
+            return By(runtime.runtime_id, self.directory.name(runtime))
+        return THE_USER if asker.kind is AskerKind.USER else self.by_outside(asker.why_not)
+
+    def by_outside(self, why_not_user: str) -> By:
+        return THE_USER if self._trusts_outside else outside(why_not_user)
 
     async def take(self, events: list[Event]) -> list[Receipt]:
         """Events from outside, each with its receipt, in order and durable."""
@@ -315,7 +360,7 @@ class Service:
             spool=self.spool,
             homeless=self.homeless,
         )
-        wants_bridge = self._config.mcp.register
+        wants_bridge = self.registrar.consent.read().everyone is not False
         examiner = Examiner(
             self.world, self.fleet, self.registry, self.hooks, self.registrar, self._state_directory, wants_bridge
         )
@@ -331,7 +376,12 @@ class Service:
     def health(self) -> dict[str, Any]:
         errors = {error["target"]: error for error in self.fleet.errors()}
         targets = [
-            {"name": target_id, "health": target.health.value, "error": errors.get(target_id)}
+            {
+                "name": target_id,
+                "health": target.health.value,
+                "error": errors.get(target_id),
+                "warning": self.fleet.excess_of(target_id) or self.fleet.warning_of(target_id),
+            }
             for target_id, target in self.world.targets.items()
         ]
         degraded = self.database.writer.last_failed or bool(errors) or bool(self._supervisor.failures)
@@ -346,6 +396,7 @@ class Service:
             "state_directory": str(self._state_directory),
             "database": {
                 "notice": self.database.notice,
+                "bytes": self.database.size(),
                 "commits": self.database.writer.commits,
                 "failed_commits": self.database.writer.failures,
             },
@@ -365,6 +416,7 @@ class Service:
             payload=parse_duration(self._config.retention.payload),
             metadata=parse_duration(self._config.retention.metadata),
             conversations=parse_duration(self._config.retention.conversations),
+            most_bytes=self._config.retention.max_bytes,
         )
         forgotten_at: Timestamp | None = None
         while True:
@@ -373,6 +425,10 @@ class Service:
                 if forgotten_at is None or now - forgotten_at > _FORGET_EVERY * SECOND:
                     forgotten_at = now
                     await forget(self.database, retention, now)
+                    await self.post.mailbox.redact_old()
+                    await self.post.mailbox.sweep(now)
+                if touched := await shrink(self.database, retention.most_bytes):
+                    _log.warning("the database had grown too large; %d of its oldest rows were forgotten", touched)
                 await self._drain_spool()
             except (AgtmuxError, OSError) as error:
                 _log.warning("housekeeping was refused: %s", error)
@@ -418,3 +474,10 @@ class Service:
 
 def _has_place(event: Event) -> bool:
     return event.runtime_id is not None or (event.target_id is not None and event.pane_id is not None)
+
+
+def _timeouts(config: Config) -> Timeouts:
+    mail = config.messages
+    return Timeouts(
+        send=mail.send_timeout, receive=mail.receive_timeout, task=mail.task_timeout, idle=mail.idle_timeout
+    )

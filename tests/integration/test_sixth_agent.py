@@ -1,6 +1,8 @@
 """An agent that nobody has heard of joins with one file, and nothing else changes."""
 
+import contextlib
 import json
+import sqlite3
 
 from support.home import Home, wait_until
 
@@ -68,3 +70,29 @@ def test_the_database_says_which_adapters_there_are(home: Home) -> None:
     home.end(home.start())
     later = home.query("SELECT agent_type, version, capabilities, enabled, updated_at FROM adapters")
     assert set(later) == {row for row in rows if row[0] != "parrot"}
+
+
+def test_one_that_is_switched_off_is_not_watched(home: Home) -> None:
+    """Seed 003 §7.3: `adapters.enabled`, and `disable` in the settings."""
+    pane = home.pane("claude")
+    daemon = home.start()
+    wait_until(lambda: home.panes()[pane]["agent_type"] == "claude", "the agent")
+    flags = home.panes()[pane]["capabilities"]
+    assert flags["supports_waiting_approval"] and flags["event_driven"]
+    home.end(daemon)
+    with contextlib.closing(sqlite3.connect(home.database)) as connection, connection:
+        connection.execute("UPDATE adapters SET enabled = 0 WHERE agent_type = 'claude'")
+    for _ in range(2):
+        # It stays so.
+        daemon = home.start()
+        wait_until(lambda: home.panes().get(pane, {}).get("agent_type") == "none", "a pane without an agent")
+        home.end(daemon)
+    with contextlib.closing(sqlite3.connect(home.database)) as connection, connection:
+        connection.execute("UPDATE adapters SET enabled = 1")
+    home.configure('[agents]\ndisable = ["claude"]\n')
+    daemon = home.start()
+    wait_until(lambda: home.panes().get(pane, {}).get("agent_type") == "none", "a pane without an agent")
+    home.end(daemon)
+    home.configure("")
+    home.start()
+    wait_until(lambda: home.panes()[pane]["agent_type"] == "claude", "the agent again")

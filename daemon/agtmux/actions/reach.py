@@ -19,10 +19,15 @@ class Reach(Protocol):
 
     def pane(self, target_id: TargetId, pane_id: PaneId) -> PaneRow | None: ...
 
+    def check_reachable(self, target_id: TargetId) -> None:
+        """Raises AgtmuxError(E_TARGET_UNREACHABLE) while nothing is known of what runs there now."""
+
 
 def inhabited(reach: Reach, record: Record) -> dict[str, Any]:
     """Who must be in the pane, in the words of an errand."""
     runtime = record.runtime
+    # A target that cannot be reached shows no panes, which does not mean that the agent has ended.
+    reach.check_reachable(runtime.target_id)
     pane = reach.pane(runtime.target_id, runtime.pane_id)
     if pane is None or pane.pid is None:
         raise AgtmuxError(ErrorCode.RUNTIME_STALE, "nothing runs in that pane any more; list the panes again")

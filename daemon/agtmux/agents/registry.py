@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import asdict, dataclass
 from importlib import resources
 from importlib.metadata import entry_points
 from importlib.resources.abc import Traversable
@@ -44,13 +44,18 @@ class Identity:
 
 
 class Registry:
-    def __init__(self, adapters: Iterable[Adapter]) -> None:
-        self._adapters = {adapter.sheet.agent_type: adapter for adapter in adapters}
+    def __init__(self, adapters: Iterable[Adapter], disabled: Collection[str] = ()) -> None:
+        """`disabled` are the types of agents that are not to be used: nobody is taken for one of them."""
+        found = {adapter.sheet.agent_type: adapter for adapter in adapters}
+        # All that there are, by name, whether they are used or not.
+        self.installed = list(found.values())
+        self.disabled = sorted(set(disabled) & set(found))
+        self._adapters = {name: adapter for name, adapter in found.items() if name not in disabled}
         commands = ((word, adapter) for adapter in self._adapters.values() for word in adapter.sheet.process.commands)
         self._commands = {word: adapter.sheet.agent_type for word, adapter in commands}
 
     @classmethod
-    def load(cls, users_own: Path | None = None) -> Registry:
+    def load(cls, users_own: Path | None = None, disabled: Collection[str] = ()) -> Registry:
         """Those that come with agtmux, those of other packages, and the user's own; a later one replaces an earlier of
         the same name."""
         adapters = _in_folder(resources.files("agtmux") / "resources" / "agents")
@@ -58,7 +63,7 @@ class Registry:
             adapters += _joined(entry_point.name, entry_point.load()())
         if users_own is not None:
             adapters += _in_folder(users_own)
-        return cls(adapters)
+        return cls(adapters, disabled)
 
     @property
     def agent_types(self) -> list[str]:
@@ -115,6 +120,10 @@ class Registry:
         self, agent_type: str, text: str, *, title: str = "", command: str = "", is_alive: bool | None = None
     ) -> Seen:
         return self.poll(agent_type, Glance(text, title, command, is_alive=is_alive)).seen
+
+    def flags(self, agent_type: str) -> dict[str, bool]:
+        """What its adapter can tell, by name."""
+        return asdict(self._adapters[agent_type].capabilities)
 
     def reads_screens(self, agent_type: str) -> bool:
         """Whether anything is known of what it shows."""

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from agtmux.domain.durations import SECOND
 from agtmux.domain.events import Event
 from agtmux.domain.panes import TargetKind, Topology
 from agtmux.domain.runtimes import Runtime, RuntimeId
@@ -23,10 +24,12 @@ from agtmux.observe.submissions import (
     AddTarget,
     ExpirePending,
     Fact,
+    FirstObserved,
     HealthChanged,
     Receipt,
     RemoveTarget,
     Submission,
+    TargetsSeen,
 )
 from agtmux.observe.topology import apply_topology, forget_target
 from agtmux.observe.world import Draft, PaneKey
@@ -36,6 +39,7 @@ from agtmux.store.writer import Transaction
 
 # Of one target: a flood of events for panes that nobody has seen must not hold up those of the others.
 _MOST_PENDING: Final = 2_000
+_NOTED_EVERY: Final = 60 * SECOND
 
 
 class Batch:
@@ -45,6 +49,7 @@ class Batch:
         self._now = now
         self._policy = policy
         self._known = tables.Known()
+        self._must_note_seen = False
         # Nobody sees a state before the transaction is done, so each is worked out once, at its end.
         self._unsettled: set[PaneKey] = set()
         # Events that had waited and whose wait is over.
@@ -89,6 +94,12 @@ class Batch:
                     changed = replace(known, health=health)
                     self._draft.targets[target_id] = changed
                     tables.save_target(self._tx, changed, self._now)
+                    # What was seen last before it failed is what a user asks for.
+                    self._must_note_seen = True
+            case TargetsSeen():
+                self._must_note_seen = True
+            case FirstObserved(target_id):
+                self._draft.first_observed.add(target_id)
             case ExpirePending():
                 pass
         self._retry_pending()
@@ -196,8 +207,18 @@ class Batch:
             if record is not None and target is not None:
                 self._draft.records[key] = settle(record, health=target.health, now=self._now, policy=self._policy)
 
+    def _note_seen(self) -> None:
+        """When targets were last looked at: with what is written anyway, and once a minute at most."""
+        for target in self._draft.seen_targets():
+            known = self._draft.target(target.target_id)
+            is_due = known is None or known.last_seen_at is None or self._now - known.last_seen_at >= _NOTED_EVERY
+            if (is_due or self._must_note_seen) and target.kind is not TargetKind.CHAT:
+                self._draft.targets[target.target_id] = target
+                tables.save_target(self._tx, target, self._now)
+
     def _write(self) -> None:
         tx, draft = self._tx, self._draft
+        self._note_seen()
         if draft.ended:
             tables.end_runtimes(tx, draft.ended, self._now)
         if draft.started:

@@ -160,7 +160,7 @@ class ChatSession:
             del self._replies[number]
         if answer.error is not None:
             known = AgtmuxError.from_json({"error": {"code": answer.error.code, "message": answer.error.message}})
-            raise known or AgtmuxError(ErrorCode.INTERNAL, "the session refused")
+            raise known or AgtmuxError(ErrorCode.AGENT_FAILED, "the session refused and gave no reason that is known")
         return answer.text
 
     def replied(self, reply: Reply) -> None:
@@ -172,7 +172,7 @@ class ChatSession:
         for waiting in self._replies.values():
             waiting.cancel()
 
-    def seen(self, branch: str) -> SeenPane:
+    def seen(self, branch: str, worktree: str = "") -> SeenPane:
         pane = Pane(
             CHAT,
             self.pane_id,
@@ -182,6 +182,7 @@ class ChatSession:
             title=self.title,
             cwd=self.about.cwd,
             branch=branch,
+            worktree=worktree,
         )
         return SeenPane(pane, Inhabitant(self.about.agent_type, self.pid, self.started_at, self.about.agent_version))
 
@@ -310,6 +311,8 @@ class Chats:
         if runtime_id is None or not self.on_said:
             return
         about = session.about
+        if about.session_id:
+            self._world.sessions[runtime_id] = about.session_id
         content = await asyncio.to_thread(redact_text, said.content)
         now = self._clock.now()
         turn = Turn(
@@ -374,8 +377,8 @@ class Chats:
             if CHAT not in self._world.targets:
                 await self._ingest.submit(AddTarget(Target(CHAT, TargetKind.CHAT, is_ephemeral=True)))
             folders = {session.about.cwd for session in sessions}
-            branches = await asyncio.to_thread(self._branches.look, folders)
-            panes = tuple(session.seen(branches.get(session.about.cwd, "")) for session in sessions)
+            branches = await asyncio.to_thread(self._branches.look_at, folders)
+            panes = tuple(session.seen(*branches.get(session.about.cwd, ("", ""))) for session in sessions)
             await self._ingest.submit(Topology(CHAT, self._clock.now(), _BOOT, panes))
 
 
@@ -391,6 +394,9 @@ def is_chat(process: ForegroundProcess) -> bool:
     words = list(process.argv)
     if words and _PYTHON.fullmatch(PurePath(words[0]).name):
         del words[0]
+        # Sessions of an older agtmux run without it.
+        if words[:1] == ["-P"]:
+            del words[0]
     if words[:1] == ["-m"]:
         return words[1:2] == ["agtmux.chat.main"] or words[1:3] == ["agtmux.cli.main", "chat"]
     names = [PurePath(word).name for word in words[:2]]

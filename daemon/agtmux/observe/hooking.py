@@ -19,7 +19,7 @@ from agtmux.agents.install.plan import Report
 from agtmux.agents.install.program import VARIABLES, HookProgram
 from agtmux.agents.registry import Registry
 from agtmux.domain.errors import AgtmuxError, ErrorCode
-from agtmux.domain.legible import legible
+from agtmux.domain.legible import printable
 from agtmux.domain.panes import HOST, Target, TargetKind
 from agtmux.domain.runtimes import TargetId
 from agtmux.hook.compose import compose
@@ -153,7 +153,9 @@ class Hooks:
             self._fleet.look_at(target.target_id)
         path = self._tmux_socket(target)
         if found.other and action == "install":
-            why = f"{OPTION} of {path} is set to {legible(found.other)!r}; unset it first, or leave it: it is followed"
+            why = (
+                f"{OPTION} of {path} is set to {printable(found.other)!r}; unset it first, or leave it: it is followed"
+            )
             return {"agent": TMUX, "error": AgtmuxError(ErrorCode.CONFIG, why).as_json()["error"]}
         report = _tmux_report(action, path, found, is_wanted=target in self._wakers)
         return report.as_item()
@@ -166,7 +168,7 @@ class Hooks:
         if target.kind is TargetKind.LOCAL:
             return tmux.socket_path(target.tmux_socket)
         begun = self._fleet.executor(target.target_id).begun
-        return legible(begun.sockets[0]) if begun is not None and begun.sockets else "its tmux server"
+        return printable(begun.sockets[0]) if begun is not None and begun.sockets else "its tmux server"
 
     def _server_began(self, target_id: TargetId) -> None:
         target = self._world.targets.get(target_id)
@@ -198,7 +200,7 @@ def _tmux_report(action: str, path: str, found: TmuxHooks, *, is_wanted: bool) -
     if action == "status" and there and not is_wanted:
         warnings.append("A new tmux server will not be told; installing sees to that.")
     if found.other:
-        warnings.append(f"{OPTION} is set to {legible(found.other)!r} by somebody else, and followed.")
+        warnings.append(f"{OPTION} is set to {printable(found.other)!r} by somebody else, and followed.")
     if action == "uninstall" and there:
         warnings.append("Not all could be removed; try again.")
     is_looked_at = action == "status" and (is_wanted or there) and not found.other

@@ -7,6 +7,7 @@ import contextlib
 import logging
 import random
 import re
+import time
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Protocol
 
@@ -21,12 +22,13 @@ from agtmux.domain.runtimes import NO_AGENT, BootId, Inhabitant, PaneId, TargetI
 from agtmux.domain.states import Health, State
 from agtmux.domain.timestamps import Timestamp
 from agtmux.engine.transitions import Policy
+from agtmux.observe.allowances import Allowance
 from agtmux.observe.chats import is_chat
 from agtmux.observe.files import Files, Told
 from agtmux.observe.ingest import Ingest
 from agtmux.observe.pace import SOONEST, Pace
 from agtmux.observe.sightings import Sightings
-from agtmux.observe.submissions import HealthChanged, RemoveTarget
+from agtmux.observe.submissions import FirstObserved, HealthChanged, RemoveTarget
 from agtmux.observe.world import World
 from agtmux.targets.executor import Sighting
 from agtmux.targets.link import unreachable
@@ -43,6 +45,10 @@ _ONE_MOMENT = 0.03
 _MOST_QUICK_LOOKS = 4
 # Characters of all screens of a target together.
 _MOST_SCREENS = 16_000_000
+# Agents of one target. Whoever has more has them on several.
+MOST_AGENTS = 512
+# A target that reports more than is taken in is looked at this seldom, in seconds, whatever it says.
+_SPENT_SPACING = 2.0
 # What turns before an agent's title is no part of it, and would be news at every look.
 _SPINNER = re.compile(r"^[\u2800-\u28ff◐◓◑◒✳✶✻✽✢·*]\s+")
 
@@ -69,7 +75,14 @@ class Observer:
         policy: Policy,
         files: Files | None = None,
         is_known: bool = False,
+        allowance: Allowance | None = None,
     ) -> None:
+        """`allowance` is for a target on another machine."""
+        self._allowance = allowance
+        # How many agents there are that are not shown.
+        self._left_out = 0
+        # As it was made known, which also says whether too much is reported.
+        self._shown_health = target.health
         self._target = target
         self._executor = executor
         self._ingest = ingest
@@ -88,6 +101,8 @@ class Observer:
         self._last: Topology | None = None
         # By pane: what was said of it, and what was made of that.
         self._seen: dict[str, tuple[PaneRow, SeenPane]] = {}
+        # Those that are not shown as well.
+        self._read_before: dict[str, tuple[PaneRow, SeenPane]] = {}
         # By pane: whether the process of its agent was seen.
         self._is_proven: dict[str, bool] = {}
         self._wake = asyncio.Event()
@@ -103,10 +118,17 @@ class Observer:
         self.error: AgtmuxError | None = None
         # Set once the target has been looked at, or could not be.
         self.has_looked = asyncio.Event()
+        # Set once every agent there was looked at, as often as it takes to be sure; or it could not be.
+        self.has_answered = asyncio.Event()
+        self.has_observed = False
+        # Those whose screens the last look asked for.
+        self._captured: frozenset[str] = frozenset()
         # What the panes with agents show, as far as it was captured.
         self.screens: dict[PaneId, str] = {}
         # Called with those that have changed.
         self.on_screens: Callable[[dict[PaneId, str]], None] = lambda _: None
+        # Called when `error` is another.
+        self.on_error: Callable[[], None] = lambda: None
 
     def look_now(self) -> None:
         """Somebody waits for what this target looks like: look at once, and say so even if nothing changed."""
@@ -128,6 +150,11 @@ class Observer:
         """Something was told of that pane: if a dialog is on its screen, whether that is still so is to be seen."""
         if self._sightings.shows_dialog(pane_id):
             self.woken()
+
+    @property
+    def lacks_server(self) -> bool:
+        """Whether the last look found no tmux server there."""
+        return self._last is not None and self._last.tmux_server_boot_id is None
 
     async def looked(self) -> None:
         """Look now, and return when a look that began after this call is over."""
@@ -152,15 +179,18 @@ class Observer:
         askers, self._askers = self._askers, []
         try:
             topology, sighting = await self._look()
-            self.error = None
+            if is_news := self._is_news(topology):
+                self._check_starts(topology)
+            self._world.seen_at[self._target.target_id] = topology.taken_at
+            self._set_error(None)
             self._has_failed = False
             await self._note(self._health.succeeded(self._health_policy))
             if self._health.health is Health.OK:
                 self._failures = 0
             if self._is_gone(topology):
                 await self._ingest.submit(RemoveTarget(self._target.target_id))
+                self.has_answered.set()
                 return False
-            is_news = self._is_news(topology)
             if is_news or must_report:
                 await self._ingest.submit(topology)
                 self._last = topology
@@ -170,6 +200,8 @@ class Observer:
                 self.on_screens({pane_id: self.screens[pane_id] for pane_id in changed})
             if events := self._sightings.look(self.screens, titles, self._by_files(), proven, topology.taken_at):
                 await self._ingest.submit(events)
+            await self._hand_on_late(len(events))
+            await self._note_first()
             self._pace.looked(
                 is_news=is_news or bool(sighting.screens),
                 is_busy=self._is_busy(),
@@ -179,10 +211,12 @@ class Observer:
         except AgtmuxError as error:
             self._must_report |= must_report
             await self._complain(error)
+            self.has_answered.set()
         except Exception as error:
             # A fault of ours: nobody may be told that all is well meanwhile.
             self._must_report |= must_report
             await self._complain(unreachable(f"{self._target.target_id}: looking failed: {type(error).__name__}"))
+            self.has_answered.set()
             raise
         finally:
             self.has_looked.set()
@@ -190,6 +224,30 @@ class Observer:
                 if not asked.done():
                     asked.set_result(None)
         return True
+
+    def excess(self) -> str | None:
+        """What there is more of than is taken in, in a sentence."""
+        many = f"it has {MOST_AGENTS + self._left_out} agents, and only the first {MOST_AGENTS} are shown"
+        much = None if self._allowance is None else self._allowance.excess(time.monotonic())
+        return "; ".join(each for each in (many if self._left_out else None, much) if each) or None
+
+    def _check_starts(self, topology: Topology) -> None:
+        """Raises if more agents come and go there than can be; each is a row that is kept for days."""
+        if self._allowance is None:
+            return
+        last = self._last
+        is_same_server = last is not None and last.tmux_server_boot_id == topology.tmux_server_boot_id
+        before = {seen.pane.pane_id: seen.inhabitant for seen in last.panes} if last and is_same_server else {}
+        new = sum(before.get(seen.pane.pane_id) != seen.inhabitant for seen in topology.panes)
+        if new and not self._allowance.starts(new, time.monotonic()):
+            raise unreachable(f"{self._target.target_id}: more agents come and go there than can be; it is left alone")
+
+    async def _hand_on_late(self, observed: int) -> None:
+        if self._allowance is None:
+            return
+        self._allowance.observed(observed, time.monotonic())
+        if late := self._allowance.late(time.monotonic()):
+            await self._ingest.submit(tuple(late))
 
     def _by_files(self) -> dict[PaneId, Told]:
         """What agents' files say of the panes they are in."""
@@ -200,6 +258,19 @@ class Observer:
         }
         return {pane_id: told for pane_id, told in found.items() if told is not None}
 
+    async def _note_first(self) -> None:
+        """Make known that what is stored of this target is no longer only remembered."""
+        is_open = self._sightings.look_again is not None and self._quick_looks < _MOST_QUICK_LOOKS
+        if self.has_observed or is_open or self._lacks_captures():
+            return
+        await self._ingest.submit(FirstObserved(self._target.target_id))
+        self.has_observed = True
+        self.has_answered.set()
+
+    def _lacks_captures(self) -> bool:
+        """Whether agents were found whose screens the look could not ask for yet."""
+        return any(_has_agent(seen) and pane_id not in self._captured for pane_id, (_, seen) in self._seen.items())
+
     async def _rest(self) -> None:
         if self._has_failed:
             # Many targets behind one line do not all come back in the same moment.
@@ -209,6 +280,12 @@ class Observer:
         if self._health.health is not Health.OK:
             # It has answered; the sooner it does so again, the sooner its panes are known again.
             await self._woken_within(SOONEST)
+            return
+        if self._allowance is not None and self._allowance.is_spent(time.monotonic()):
+            await asyncio.sleep(_SPENT_SPACING)
+        if self._lacks_captures() and self._quick_looks < _MOST_QUICK_LOOKS:
+            # An agent that was just found is looked at now.
+            self._quick_looks += 1
             return
         if self._sightings.look_again is not None and self._quick_looks < _MOST_QUICK_LOOKS:
             self._quick_looks += 1
@@ -234,9 +311,11 @@ class Observer:
 
     async def _note(self, health: HealthRecord) -> None:
         """Make a change of health known; what the store refuses is tried again at the next look."""
-        if health.health is not self._health.health:
-            await self._ingest.submit(HealthChanged(self._target.target_id, health.health))
-            self._health = health
+        is_too_much = health.health is Health.OK and self.excess() is not None
+        shown = Health.DEGRADED if is_too_much else health.health
+        if shown is not self._shown_health:
+            await self._ingest.submit(HealthChanged(self._target.target_id, shown))
+            self._health, self._shown_health = health, shown
             await self._on_health(self._target.target_id)
         self._health = health
 
@@ -248,7 +327,7 @@ class Observer:
             return
         if self.error is None or self.error.message != error.message:
             _log.warning("cannot look at %s: %s", name, error.message)
-        self.error = error
+        self._set_error(error)
         self._failures += 1
         self._has_failed = True
         try:
@@ -256,10 +335,17 @@ class Observer:
         except AgtmuxError as refused:
             _log.warning("the health of %s could not be written: %s", name, refused.message)
 
+    def _set_error(self, error: AgtmuxError | None) -> None:
+        is_another = _words(self.error) != _words(error)
+        self.error = error
+        if is_another:
+            self.on_error()
+
     async def _look(self) -> tuple[Topology, Sighting]:
         taken_at = self._clock.now()
         captures = [str(pane_id) for pane_id, (_, seen) in self._seen.items() if _has_agent(seen)]
         anew = [pane_id for pane_id in captures if pane_id not in self.screens]
+        self._captured = frozenset(captures)
         before = {pane_id: seen.inhabitant for pane_id, (_, seen) in self._seen.items()}
         sighting = await self._executor.look(captures, anew)
         ahead = int(sighting.ahead * SECOND) + self._clock.lead
@@ -281,12 +367,17 @@ class Observer:
 
     def _read(self, rows: Iterable[PaneRow], ahead: int) -> None:
         """Who is in each pane; what has not changed is not asked again."""
-        before, self._seen = self._seen, {}
+        before, self._read_before = self._read_before, {}
         self._is_proven = {pane_id: is_proven for pane_id, is_proven in self._is_proven.items() if pane_id in before}
         for row in rows:
             known = before.get(row.pane_id)
             is_same = known is not None and (known[0] is row or known[0] == row)
-            self._seen[row.pane_id] = known if known and is_same else (row, self._seen_pane(row, ahead))
+            self._read_before[row.pane_id] = known if known and is_same else (row, self._seen_pane(row, ahead))
+        agents = [pane_id for pane_id, (_, seen) in self._read_before.items() if _has_agent(seen)]
+        self._left_out = max(len(agents) - MOST_AGENTS, 0)
+        self._seen = dict(self._read_before)
+        for pane_id in sorted(agents, key=_number_of)[MOST_AGENTS:] if self._left_out else ():
+            del self._seen[pane_id]
 
     def _seen_pane(self, row: PaneRow, ahead: int) -> SeenPane:
         inhabitant = self._inhabitant(row, ahead)
@@ -299,6 +390,7 @@ class Observer:
             title=row.title if inhabitant.agent_type == NO_AGENT else _SPINNER.sub("", row.title),
             cwd=row.cwd,
             branch=row.branch,
+            worktree=row.worktree,
         )
         return SeenPane(pane, inhabitant)
 
@@ -340,5 +432,13 @@ def _own_pids(row: PaneRow, agent_pid: int | None) -> list[int]:
     return pids[pids.index(agent_pid) :] if agent_pid in pids else pids
 
 
+def _number_of(pane_id: str) -> int:
+    return int(pane_id.removeprefix("%"))
+
+
 def _has_agent(seen: SeenPane) -> bool:
     return seen.inhabitant.agent_type != NO_AGENT
+
+
+def _words(error: AgtmuxError | None) -> tuple[str, str] | None:
+    return None if error is None else (error.code, error.message)

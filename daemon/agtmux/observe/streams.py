@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Final, Literal
 
 import msgspec
@@ -39,6 +39,10 @@ class _Line(msgspec.Struct, frozen=True):
     sequence: int
     filters: Raw
     summary: Raw
+    partial: bool
+    requested_targets: list[str]
+    responded_targets: list[str]
+    target_errors: list[dict[str, str]]
     items: Raw | UnsetType = UNSET
     changes: Raw | UnsetType = UNSET
 
@@ -72,6 +76,8 @@ class Hub:
         self._streams: dict[str, _Stream] = {}
         self._idle_since: dict[Subject, Timestamp] = {}
         self._closing = False
+        # What keeps targets from being looked at.
+        self.errors: Callable[[], list[dict[str, str]]] = list
 
     @property
     def stream_count(self) -> int:
@@ -96,6 +102,9 @@ class Hub:
             if feed.publish(keys, now):
                 for wake in self._readers.get(subject, ()):
                     wake.set()
+
+    def errors_changed(self) -> None:
+        self.publish(set(), self._clock.now())
 
     def close(self) -> None:
         self._closing = True
@@ -171,7 +180,7 @@ class Hub:
     def _feed(self, subject: Subject) -> Feed:
         feed = self._feeds.get(subject)
         if feed is None:
-            feed = self._feeds[subject] = Feed(self._world, subject, self._limits)
+            feed = self._feeds[subject] = Feed(self._world, subject, self._limits, lambda: self.errors())
         self._idle_since[subject] = self._clock.now()
         return feed
 
@@ -242,6 +251,10 @@ class Hub:
             sequence=sequence,
             filters=stream.feed.filters,
             summary=content.summary,
+            partial=bool(content.reach.errors),
+            requested_targets=content.reach.requested,
+            responded_targets=content.reach.responded,
+            target_errors=content.reach.errors,
             items=content.body if kind == "snapshot" else UNSET,
             changes=content.body if kind == "delta" else UNSET,
         )

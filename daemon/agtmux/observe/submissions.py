@@ -37,9 +37,21 @@ class HealthChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class TargetsSeen:
+    """The daemon ends: when targets were last looked at is written down."""
+
+
+@dataclass(frozen=True, slots=True)
 class ExpirePending:
     """Time has passed: events that waited too long for their runtime are let go."""
 
 
-Fact = Topology | AddTarget | RemoveTarget | HealthChanged | ExpirePending
+@dataclass(frozen=True, slots=True)
+class FirstObserved:
+    """All agents of a target were looked at since this daemon started: what is stored of them is what is."""
+
+    target_id: TargetId
+
+
+Fact = Topology | AddTarget | RemoveTarget | HealthChanged | TargetsSeen | ExpirePending | FirstObserved
 Submission = tuple[Event, ...] | Fact

@@ -10,9 +10,10 @@ import msgspec
 from agtmux.domain.events import Attention
 from agtmux.domain.panes import Target
 from agtmux.domain.refs import PaneRef
-from agtmux.domain.states import NEEDS_ACTION, PRECEDENCE, State
-from agtmux.domain.timestamps import format_timestamp
+from agtmux.domain.states import NEEDS_ACTION, PRECEDENCE, Reason, State
+from agtmux.domain.timestamps import Timestamp, format_timestamp
 from agtmux.engine.apply import Record
+from agtmux.engine.resolve import Role
 from agtmux.observe.filters import Filters
 from agtmux.observe.world import PaneKey, World
 
@@ -33,6 +34,17 @@ class AttentionItem(msgspec.Struct, frozen=True):
     options: list[str]
     # Of the dialog on the screen, once it was seen; an answer may be meant for just that one.
     fingerprint: str | None
+    # The summary and the detail hold all that an approval would be for. Otherwise `approve` needs `partial`.
+    whole: bool
+    incomplete_reason: str | None
+    # The summary alone holds all of it.
+    brief: bool
+
+
+class RememberedItem(msgspec.Struct, frozen=True):
+    state: str
+    reason_code: str
+    updated_at: str
 
 
 class PaneItem(msgspec.Struct, frozen=True):
@@ -49,10 +61,20 @@ class PaneItem(msgspec.Struct, frozen=True):
     state_version: int
     source: str | None
     updated_at: str
+    # Since when it is so. `updated_at`, but for an agent that is idle because its turn is over: since that ended.
+    state_since: str
     title: str
     cwd: str
     branch: str | None
     attention: AttentionItem | None
+    # While `reason_code` is `not_observed_yet`: what was known of it before agtmuxd started.
+    remembered: RememberedItem | None
+    # The top of the git work tree that it is in; None where it is in none.
+    worktree_path: str | None
+    # What the agent calls its session; None where nothing shows it.
+    session_id: str | None
+    # What the agent's adapter can tell, by flag; None where there is no agent. What it does not support is not offered.
+    capabilities: dict[str, bool] | None
 
 
 class TargetItem(msgspec.Struct, frozen=True):
@@ -68,6 +90,8 @@ class TargetItem(msgspec.Struct, frozen=True):
     error: dict[str, str] | None
     # What works less well than it could.
     warning: str | None
+    # When it was last looked at with success; None if it never was.
+    last_seen_at: str | None
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -79,9 +103,10 @@ class Summary(msgspec.Struct, frozen=True):
 
 
 def pane_item(world: World, key: PaneKey) -> PaneItem | None:
-    record, pane = world.records.get(key), world.panes.get(key)
+    record, pane = world.shown(key), world.panes.get(key)
     if record is None or pane is None:
         return None
+    stored = world.records[key]
     row, runtime = record.row, record.runtime
     ref = PaneRef(pane.target_id, pane.session_name, pane.window_id, pane.pane_id)
     return PaneItem(
@@ -97,11 +122,30 @@ def pane_item(world: World, key: PaneKey) -> PaneItem | None:
         state_version=row.state_version,
         source=None if row.source is None else row.source.value,
         updated_at=format_timestamp(row.updated_at),
+        state_since=format_timestamp(_since(record)),
         title=pane.title,
         cwd=pane.cwd,
         branch=pane.branch or None,
         attention=_attention(row.attention, record.dialog),
+        remembered=None if record is stored else _remembered(stored),
+        worktree_path=pane.worktree or None,
+        session_id=world.sessions.get(runtime.runtime_id),
+        capabilities=world.flags.get(runtime.agent_type),
     )
+
+
+def _remembered(record: Record) -> RememberedItem:
+    row = record.row
+    return RememberedItem(row.state.value, str(row.reason_code), format_timestamp(row.updated_at))
+
+
+def _since(record: Record) -> Timestamp:
+    row = record.row
+    if row.reason_code != Reason.COMPLETED_DEMOTED:
+        return row.updated_at
+    # An agent at rest does not begin to rest anew when time turns `completed` into `idle`.
+    ended = (link.seen_at for link in row.evidence if link.role is Role.DECIDES and link.state is State.COMPLETED)
+    return next(ended, row.updated_at)
 
 
 class EvidenceItem(msgspec.Struct, frozen=True):
@@ -136,8 +180,10 @@ def pane_items(world: World, filters: Filters) -> list[PaneItem]:
     """Most urgent first, then by place."""
     keys = [
         key
-        for key, record in world.records.items()
-        if (pane := world.panes.get(key)) is not None and filters.admits(pane, record)
+        for key in world.records
+        if (record := world.shown(key)) is not None
+        and (pane := world.panes.get(key)) is not None
+        and filters.admits(pane, record)
     ]
     items = [item for key in sorted(keys, key=_place) if (item := pane_item(world, key)) is not None]
     return sorted(items, key=lambda item: PRECEDENCE[State(item.state)])
@@ -156,6 +202,7 @@ def summarise(items: Iterable[PaneItem]) -> Summary:
 
 
 def target_item(world: World, target: Target, error: dict[str, str] | None, warning: str | None) -> TargetItem:
+    seen_at = world.seen_at.get(target.target_id, target.last_seen_at)
     return TargetItem(
         name=target.target_id,
         kind=target.kind.value,
@@ -166,6 +213,7 @@ def target_item(world: World, target: Target, error: dict[str, str] | None, warn
         panes=sum(key[0] == target.target_id for key in world.panes),
         error=error,
         warning=warning,
+        last_seen_at=None if seen_at is None else format_timestamp(seen_at),
     )
 
 
@@ -178,6 +226,9 @@ def _attention(attention: Attention | None, dialog: str | None) -> AttentionItem
         detail=None if attention.detail is None else str.__str__(attention.detail),
         options=[str.__str__(option) for option in attention.options],
         fingerprint=dialog,
+        whole=attention.is_whole,
+        incomplete_reason=attention.incomplete,
+        brief=attention.is_brief,
     )
 
 

@@ -14,7 +14,7 @@ from agtmux.domain.limits import Limits
 from agtmux.domain.panes import Target
 from agtmux.targets.bridges import Channel
 from agtmux.targets.link import Line, Link, unreachable
-from agtmux.targets.messages import MOST_PANES, Begun, Door, Looked, Notice, PaneRow, Screen, refused
+from agtmux.targets.messages import MOST_PANES, Begun, Door, Hook, Looked, Notice, PaneRow, Screen, refused
 
 T = TypeVar("T")
 
@@ -66,8 +66,10 @@ class ProbeExecutor:
         on_end: Callable[[], None],
         on_server: Callable[[], None],
         on_bridge: Callable[[Channel], Awaitable[None]] | None = None,
+        admit: Callable[[Hook], Hook | None] = lambda hook: hook,
     ) -> None:
         self._target = target
+        self._admit = admit
         self._open_line = open_line
         self._limits = limits
         self._begin = {
@@ -84,6 +86,7 @@ class ProbeExecutor:
         # The tmux server that was seen last on this line.
         self._server = ""
         self._link: Link | None = None
+        self._has_looked = False
         # Files whose growth is to be told.
         self._followed: list[str] = []
         self._panes: dict[str, PaneRow] = {}
@@ -131,6 +134,11 @@ class ProbeExecutor:
             if self._link is not None and self._link.is_open:
                 self._link.follow(paths)
 
+    @property
+    def is_reachable(self) -> bool:
+        """Whether the line is open and the target was looked at on it."""
+        return self._link is not None and self._link.is_open and self._has_looked
+
     def pane(self, pane_id: str) -> PaneRow | None:
         """As it was last seen."""
         return self._panes.get(pane_id)
@@ -138,6 +146,7 @@ class ProbeExecutor:
     async def close(self) -> None:
         self._server = ""
         link, self._link = self._link, None
+        self._has_looked = False
         self._panes.clear()
         self._sizes.clear()
         if link is not None:
@@ -160,6 +169,7 @@ class ProbeExecutor:
             on_refusal=self._on_refusal,
             on_end=self._on_end,
             on_bridge=self._on_bridge,
+            admit=self._admit,
         )
         self._link.begin(self._begin)
         if self._followed:
@@ -200,6 +210,7 @@ class ProbeExecutor:
             self._on_refusal(error)
             await self.close()
             raise unreachable(error.message)
+        self._has_looked = True
         self.known = Known(looked.tmux, bool(looked.server), ahead)
         is_new = bool(looked.server) and looked.server != self._server
         self._server = looked.server

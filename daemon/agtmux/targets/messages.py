@@ -50,6 +50,7 @@ class PaneRow(msgspec.Struct, frozen=True):
     command: _Line
     mark: _Line
     foreground: Annotated[tuple[ForegroundRow, ...], msgspec.Meta(max_length=64)]
+    worktree: _Line = ""
 
 
 class Screen(msgspec.Struct, frozen=True):
@@ -280,6 +281,8 @@ class Glanced(msgspec.Struct, frozen=True):
     hindrance: _Word
     # Whether the process that is meant has the terminal.
     is_in_front: bool
+    # The columns of the pane.
+    width: Annotated[int, msgspec.Meta(ge=0)] = 0
 
 
 class Did(msgspec.Struct, frozen=True):

@@ -17,6 +17,8 @@ class Looked:
     def __init__(self, pid: int) -> None:
         self._row = SimpleNamespace(pid=pid, foreground=[SimpleNamespace(pid=pid, started=5.0)], command="bash")
 
+    def check_reachable(self, target_id: object) -> None: ...
+
     def pane(self, target_id: object, pane_id: object) -> Any:
         return self._row
 
@@ -43,3 +45,18 @@ def test_a_shell_that_was_started_anew_is_not_typed_into_for_the_old_one():
 def test_the_panes_process_is_the_one_that_must_be_there(agent_type: str, pid: int | None):
     who = inhabited(Looked(200), a_record(a_runtime(agent_type, pid=pid)))
     assert who == {"server": BOOT, "pane_id": PANE, "pid": 200}
+
+
+def test_a_target_that_cannot_be_reached_says_nothing_about_who_has_ended() -> None:
+    """Its panes are not known; that is no reason to say that nothing runs there."""
+
+    class Lost(Looked):
+        def check_reachable(self, target_id: object) -> None:
+            raise AgtmuxError(ErrorCode.TARGET_UNREACHABLE, f"{target_id}: no answer")
+
+        def pane(self, target_id: object, pane_id: object) -> Any:
+            return None
+
+    with pytest.raises(AgtmuxError) as caught:
+        inhabited(Lost(200), a_record(a_runtime("claude", pid=100)))
+    assert caught.value.code is ErrorCode.TARGET_UNREACHABLE

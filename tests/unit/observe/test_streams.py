@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agtmux.domain.errors import AgtmuxError, ErrorCode
-from agtmux.domain.panes import HOST
-from agtmux.domain.runtimes import PaneId
+from agtmux.domain.panes import HOST, Target, TargetKind
+from agtmux.domain.runtimes import PaneId, TargetId
 from agtmux.domain.states import State
 from agtmux.observe.feeds import Limits, View
 from agtmux.observe.filters import Filters, GroupBy, Scope, Subject
@@ -279,3 +279,37 @@ def lines() -> list[Line]:
     stage.show(1, "running")
     stage.time.pass_by(60)
     return [snapshot, *decoded(stage.hub.once(PANES, snapshot["cursor"]))]
+
+
+async def test_a_target_that_fails_or_comes_back_is_told_also_where_nothing_else_changes() -> None:
+    """Seed 003 §7.5. Requirements review, bug 7."""
+    stage = Stage()
+    vm = TargetId("vm1")
+    for name in (HOST, vm):
+        stage.world.targets[name] = Target(name, TargetKind.LOCAL)
+    failing: list[dict[str, str]] = []
+    stage.hub.errors = lambda: list(failing)
+    stage.show(1, "running")
+    reader, elsewhere = stage.reader(), stage.reader(Subject(filters=Filters(target=HOST)))
+    for line in (*await reader.take(), *await elsewhere.take()):
+        assert (line["type"], line["partial"], line["target_errors"]) == ("snapshot", False, [])
+    failing.append({"target": "vm1", "code": "E_TARGET_UNREACHABLE", "message": "no route"})
+    stage.hub.errors_changed()
+    stage.hub.errors_changed()
+    [told] = await reader.take()
+    assert (told["type"], told["changes"], told["partial"]) == ("delta", [], True)
+    assert told["requested_targets"] == ["host", "vm1"] and told["responded_targets"] == ["host"]
+    assert told["target_errors"] == failing
+    # Who has not asked for that target hears nothing of it.
+    assert await elsewhere.take() == []
+    stage.show(1, "idle")
+    [told] = await reader.take()
+    assert told["partial"] and told["changes"]
+    [begun] = decoded(stage.hub.once(PANES))
+    assert begun["partial"] and begun["target_errors"] == failing
+    failing.clear()
+    stage.hub.errors_changed()
+    [told] = await reader.take()
+    assert not told["partial"] and told["changes"] == [] and told["responded_targets"] == ["host", "vm1"]
+    for each in (reader, elsewhere):
+        await each.leave()
