@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -17,6 +18,7 @@ from agtmux.domain.health import HealthPolicy
 from agtmux.domain.limits import LaunchLimits, Limits, MailLimits
 from agtmux.domain.states import State
 from agtmux.engine.transitions import Policy
+from agtmux.probe.owners import NotOurs, check_path
 
 Duration = Annotated[str, msgspec.Meta(max_length=32)]
 # Two patterns of names.
@@ -66,6 +68,8 @@ class RetentionConfig(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     payload: Duration = "7d"
     metadata: Duration = "14d"
     conversations: Duration = "30d"
+    # Of the database. Beyond it the oldest goes first, of the target that takes the most room.
+    max_bytes: Annotated[int, msgspec.Meta(ge=10_000_000)] = 512_000_000
 
 
 class LogConfig(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -75,8 +79,8 @@ class LogConfig(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class McpConfig(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    # Whether agents are told of the bridge when agtmux comes up.
-    register: bool = True
+    # Whether agents are told of the bridge when agtmux comes up; without it, whatever the user has decided elsewhere.
+    register: bool | None = None
 
 
 class MessagesConfig(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -91,6 +95,11 @@ class MessagesConfig(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     waiting: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = _MAIL.waiting
     # Who must not write to whom, by name: "writer -> reviewer".
     deny: tuple[Pair, ...] = ()
+    # How long each step of a task outside teams may take before whoever gave it is told; "0s" is no limit.
+    send_timeout: Duration = "10s"
+    receive_timeout: Duration = "60s"
+    task_timeout: Duration = "300s"
+    idle_timeout: Duration = "120s"
 
 
 class LaunchConfig(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -104,6 +113,17 @@ class LaunchConfig(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     start_timeout: Duration = "30s"
     # A folder for each repository, or for all; `{repository}` is the repository's own path.
     worktrees: Folder = "{repository}.worktrees"
+    # Whether a process of which nobody knows who started it has the user's rights: a script's, and also what an agent
+    # has let go of.
+    trust_outside: bool = False
+
+
+AgentType = Annotated[str, msgspec.Meta(pattern=r"\A[a-z][a-z0-9_-]{0,63}\Z")]
+
+
+class AgentsConfig(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    # Types of agents that are not to be watched, as "cursor".
+    disable: tuple[AgentType, ...] = ()
 
 
 class ConversationsConfig(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -133,6 +153,7 @@ class Config(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     mcp: McpConfig = McpConfig()
     messages: MessagesConfig = MessagesConfig()
     launch: LaunchConfig = LaunchConfig()
+    agents: AgentsConfig = AgentsConfig()
     conversations: ConversationsConfig = ConversationsConfig()
     board: BoardConfig = BoardConfig()
 
@@ -180,7 +201,12 @@ class Config(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 def load_config(path: Path) -> Config:
     """The user's settings over the defaults; no file means the defaults."""
     try:
+        check_path(os.fsencode(path.absolute()))
         text = path.read_bytes()
+    except NotOurs as error:
+        raise AgtmuxError(
+            ErrorCode.CONFIG, f"{path} is not read: {error.strerror}; take that right away (`chmod go-w`)"
+        ) from None
     except FileNotFoundError:
         return Config()
     except OSError as error:
@@ -246,6 +272,8 @@ def _allowed(kind: Any) -> str:
         return 'an address, such as "127.0.0.1"'
     if kind == tuple[Host, ...]:
         return 'a list of names, such as ["laptop.local"]'
+    if kind == tuple[AgentType, ...]:
+        return 'a list of agents, such as ["cursor"]'
     match inspect.type_info(kind):
         case inspect.LiteralType():
             return "one of " + ", ".join(f'"{value}"' for value in get_args(kind))

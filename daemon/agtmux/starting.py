@@ -118,7 +118,7 @@ class _Turns:
         # From before the log is open. A pipe would be closed under it as soon as this command ends.
         with open(self._said_first, "x+b", opener=_privately) as stderr:
             process = subprocess.Popen(
-                [sys.executable, "-m", "agtmux.daemon"],
+                paths.python_module("agtmux.daemon"),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=stderr,

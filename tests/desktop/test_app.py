@@ -125,7 +125,7 @@ def test_nothing_is_told_of_a_pane_that_is_looked_at(home, started):
 
 def test_what_an_agent_writes_to_its_user_is_told_and_read_once(home, started):
     app, screen, _ = started
-    says = f"{COMMANDS / 'agtmux'} message send user labels"
+    says = f'"{COMMANDS}/agtmux" message send user labels'
     pane = home.pane(command=f"sh -c 'read _; {says}; exec sleep 3600'")
     wait_until(lambda: pane in home.panes(), "the agent")
     home.tmux("send-keys", "-t", pane, "Enter")

@@ -37,7 +37,7 @@ class Life:
         programs = home.folder / "bin"
         programs.mkdir()
         standin = Path(__file__).with_name("systemctl.py")
-        (programs / "systemctl").write_text(f'#!/bin/sh\nexec "{sys.executable}" {standin} {self.systemd} "$@"\n')
+        (programs / "systemctl").write_text(f'#!/bin/sh\nexec "{sys.executable}" "{standin}" {self.systemd} "$@"\n')
         (programs / "systemctl").chmod(0o755)
         home.env |= {
             "PATH": f"{programs}:{COMMANDS}:/usr/bin:/bin",
@@ -46,6 +46,7 @@ class Life:
         }
         (home.folder / ".claude").mkdir()
         (home.folder / ".claude.json").write_text(CLAUDE)
+        home.agree_to_the_bridge()
         (home.folder / ".codex").mkdir()
         (home.folder / ".codex" / "config.toml").write_text(CODEX)
         self.desk = Desk(home, home.folder, dark=False)

@@ -14,7 +14,7 @@ from support.schemas import SHIPPED, closed
 ITEMS = {
     *("summary", "trouble", "start", "waiting", "failed", "letters", "snoozed", "sessions", "targets", "before"),
     *("wait", "error", "letter", "session", "window", "pane", "target"),
-    *("approve", "deny", "snooze", "wake"),
+    *("approve", "deny", "snooze", "wake", "review", "line", "all"),
     *("notifications", "pause", "paused", "resume", "switches", "switch", "board", "daemon", "bridge"),
     *("settings", "terminal", "login", "install", "config", "quit"),
     *("more waiting", "more failed", "more letters", "more snoozed", "more session", "more sessions", "more targets"),

@@ -191,7 +191,7 @@ def check_health(home: Home) -> None:
         "pid": "int",
         "uptime_seconds": "int",
         "state_directory": "str",
-        "database": {"notice": "NoneType", "commits": "int", "failed_commits": "int"},
+        "database": {"notice": "NoneType", "bytes": "int", "commits": "int", "failed_commits": "int"},
         "clock": {"jumps": "int", "ahead_seconds": "int"},
         "events": {"applied": "int"},
         "pending_bind": "int",
@@ -200,7 +200,7 @@ def check_health(home: Home) -> None:
         "streams": "int",
         "waiting_hooks": "int",
         "failures": {},
-        "targets": [{"name": "str", "health": "str", "error": "NoneType"}],
+        "targets": [{"name": "str", "health": "str", "error": "NoneType", "warning": "NoneType"}],
     }
     assert home.health()["status"] == "ok"
 

@@ -131,7 +131,7 @@ def test_from_a_popup_its_owner_moves(home: Home, attached: Open) -> None:
     environment = [
         word for name, value in home.env.items() if name.startswith("AGTMUX") for word in ("-e", f"{name}={value}")
     ]
-    command = f"{COMMANDS}/agtmux attach {ref} >{said} 2>&1; echo status=$? >>{said}"
+    command = f'"{COMMANDS}/agtmux" attach {ref} >{said} 2>&1; echo status=$? >>{said}'
     home.tmux("display-popup", "-c", mine.tty, *environment, "-E", command)
     wait_until(lambda: said.exists() and "status=" in said.read_text(), "the end of the popup")
     assert said.read_text() == "status=0\n"

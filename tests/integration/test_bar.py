@@ -114,7 +114,7 @@ def test_a_status_line_shows_any_text_and_runs_nothing(home: Home, panes: list[s
         subprocess.run(["tmux", "-f", "/dev/null", *words], env=inside, check=True, timeout=PATIENCE)
 
     where = f"env TMUX_TMPDIR={home.folder} AGTMUX_STATE_DIR={home.state}"
-    command = f"{where} {COMMANDS / 'agtmux'} bar --format tmux --width 150"
+    command = f"{where} '{COMMANDS / 'agtmux'}' bar --format tmux --width 150"
     inner("new-session", "-d", "-x", "190", "-y", "10", "sleep 3600")
     try:
         for name, value in (

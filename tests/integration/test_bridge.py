@@ -53,6 +53,9 @@ async def test_a_client_lists_agents_and_looks_at_one(home: Home, mode: Any) -> 
         assert {agent["agent_type"] for agent in agents.values()} == {"claude", "codex"}
         # This test is in no pane.
         assert listed.structured_content["you"] is None and "pane" in listed.structured_content["you_unknown"]
+        # gwt S1.2: nothing shows a session of theirs.
+        assert {agent["session_id"] for agent in agents.values()} == {None}
+        assert all("worktree_path" in agent for agent in agents.values())
         for name in (
             next(iter(agents)),
             agents[next(iter(agents))]["runtime_id"],

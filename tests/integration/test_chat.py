@@ -192,6 +192,7 @@ def started(home: Home, name: str) -> int:
 
 
 def test_one_that_is_killed_is_gone_at_once_and_the_other_is_not_touched(home: Home) -> None:
+    home.configure("[launch]\ntrust_outside = true\n")
     home.start()
     one, two = started(home, "one"), started(home, "two")
     for pid in (one, two):

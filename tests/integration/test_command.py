@@ -142,7 +142,7 @@ def test_the_first_answer_already_knows_what_is_there(home: Home):
 
 
 def test_that_line_never_gets_into_the_output(home: Home):
-    command = f"{BIN}/agtmux list panes --json 2>&-"
+    command = f'"{BIN}/agtmux" list panes --json 2>&-'
     done = subprocess.run(["sh", "-c", command], env=home.env, capture_output=True, text=True, timeout=30)
     assert done.returncode == 0
     assert json.loads(done.stdout)["items"] == []
@@ -228,7 +228,7 @@ def test_output_that_nobody_reads_is_no_traceback(lively: Home):
 
 def test_list_into_head(lively: Home):
     done = subprocess.run(
-        ["bash", "-o", "pipefail", "-c", f"{BIN}/agtmux list panes | head -c 0"],
+        ["bash", "-o", "pipefail", "-c", f'"{BIN}/agtmux" list panes | head -c 0'],
         env=lively.env, capture_output=True, text=True, timeout=30,
     )  # fmt: skip
     assert done.stderr == ""
@@ -238,7 +238,7 @@ def test_list_into_head(lively: Home):
 def test_closed_standard_streams_are_no_traceback(lively: Home, redirection: str):
     for words, status in (("list panes", 0), ("status", 0), ("lst", 2), ("list panes --json", 0), ("up", 0)):
         done = subprocess.run(
-            ["sh", "-c", f"{BIN}/agtmux {words} {redirection}"],
+            ["sh", "-c", f'"{BIN}/agtmux" {words} {redirection}'],
             env=lively.env, capture_output=True, text=True, timeout=30,
         )  # fmt: skip
         assert done.returncode == status, (words, done)
@@ -288,7 +288,7 @@ def test_the_table_is_plain_without_a_terminal(lively: Home):
     assert done.returncode == 0
     assert "\x1b" not in done.stdout
     lines = done.stdout.splitlines()
-    assert lines[0] == "3 agents, 1 needs you: 1 waiting_approval, 1 running, 1 unknown"
+    assert lines[0] == "3 agents, 1 needs you (1 waiting_approval); 1 running, 1 unknown"
     assert lines[1].split() == ["STATE", "AGENT", "AGE", "PANE", "ASKS", "/", "TITLE"]
     assert lines[2].startswith("!  waiting_approval") and lines[2].endswith("rm -rf /tmp/naïve…")
     assert lines[3].startswith("▶  running")
@@ -327,10 +327,14 @@ def test_json_is_one_document_with_its_envelope(lively: Home):
     item = listing["items"][0]
     assert set(item) == {
         *("identity", "ref", "runtime_id", "agent_type", "agent_version", "state", "reason_code", "confidence"),
-        *("state_version", "source", "updated_at", "title", "cwd", "branch", "name", "attention"),
+        *("state_version", "source", "updated_at", "state_since", "title", "cwd", "branch", "name", "attention"),
+        *("remembered", "worktree_path", "session_id", "capabilities"),
     }
     assert item["attention"] == {"kind": "approval", "summary": "rm -rf /tmp/naïve…", "detail": None, "options": []} | {
-        "fingerprint": None
+        "fingerprint": None,
+        "whole": True,
+        "incomplete_reason": None,
+        "brief": False,
     }
     with_all = json.loads(lively.run("list", "panes", "--all", "--json").stdout)
     assert len(with_all["items"]) == len(lively.panes())

@@ -185,7 +185,7 @@ def test_a_socket_path_that_is_too_long(home: Home) -> None:
 def test_a_full_disk_is_a_problem_before_it_is_one(home: Home) -> None:
     home.state.mkdir(mode=0o700)
     for size, level in (("10m", "problem"), ("100m", "warning"), ("300m", "ok")):
-        script = f"mount -t tmpfs -o mode=0700,size={size} none {home.state} && exec {COMMANDS}/agtmux doctor --json"
+        script = f'mount -t tmpfs -o mode=0700,size={size} none {home.state} && exec "{COMMANDS}/agtmux" doctor --json'
         done = in_a_mount_namespace(home, script)
         (found,) = [item for item in json.loads(done.stdout)["items"] if item["code"] == "disk_space"]
         assert found["level"] == level, found
@@ -298,7 +298,7 @@ def test_a_tmux_that_is_new_enough(home: Home, said: str) -> None:
 def test_no_tmux_at_all(home: Home) -> None:
     found = {Path(folder) / "tmux" for folder in [*os.defpath.split(":"), *home.env["PATH"].split(":")]}
     hide = " && ".join(f"mount --bind /dev/null {path.resolve()}" for path in found if path.exists())
-    done = in_a_mount_namespace(home, f"{hide} && exec {COMMANDS}/agtmux doctor --json")
+    done = in_a_mount_namespace(home, f'{hide} && exec "{COMMANDS}/agtmux" doctor --json')
     items = {item["code"]: item for item in json.loads(done.stdout)["items"]}
     assert items["tmux_missing"]["level"] == "problem" and "install tmux" in items["tmux_missing"]["mend"]
     assert "target_ok" not in items

@@ -168,7 +168,7 @@ def test_a_target_that_cannot_be_looked_at_leaves_the_others_alone(home: Home, p
 def test_a_pane_without_an_agent_is_listed_and_counted_as_none(home: Home, panes: dict[str, str]):
     for what in ("panes", "windows", "sessions"):
         summary = home.run("list", what, "--all").stdout.splitlines()[0]
-        assert summary.startswith("3 agents, 2 need you: ") and summary.endswith(", 1 without an agent"), summary
+        assert summary.startswith("3 agents, 2 need you (") and summary.endswith(", 1 without an agent"), summary
     assert listed(home, "panes", "--all")["summary"]["total"] == 4
 
 

@@ -50,7 +50,8 @@ def test_one_action_is_told_with_its_events(home: Home, panes: list[str]):
     assert lines[0] == f"view-output {action['action_id']}"
     assert "done, asked for by cli at" in lines[1]
     assert lines[2] == f"  claude in {action['ref'].removeprefix('pane:')}, runtime {action['runtime_id']}"
-    assert [line for line in lines if line.startswith("  followed") and line.endswith("hook claude.UserPromptSubmit")]
+    assert [line for line in lines if "its hook reported claude.UserPromptSubmit (soon after it" in line]
+    assert [line for line in lines if "agtmux noted action.view-output (this action itself)" in line]
     # It is no signal: what decides is the agent's own report.
     explained = json.loads(home.run("explain", panes[0], "--json").stdout)
     assert "claude.UserPromptSubmit" in {link["event_type"] for link in explained["evidence"]}

@@ -21,7 +21,8 @@ def test_the_menu_is_printed_as_it_would_be_drawn(home: Home):
 def test_its_json_says_what_each_item_does(home: Home):
     pane = home.pane()
     home.start()
-    home.ask("POST", "/v1/events", event(pane, "state.waiting_approval"))
+    asks = {"attention": {"kind": "approval", "summary": "make deploy"}}
+    home.ask("POST", "/v1/events", event(pane, "state.waiting_approval", raw_payload=asks))
     menu = json.loads(home.run("menu", "--json").stdout)
     (waiting,) = (item for item in menu["items"] if item["key"].startswith("wait "))
     (approve,) = (item for item in waiting["children"] if item["label"] == "Approve once")

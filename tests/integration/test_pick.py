@@ -87,7 +87,7 @@ def test_in_a_popup_it_moves_the_terminal_below(home: Home) -> None:
         mine = opened[0].tty
         wait_until(lambda: clients(home).get(mine) == here, "the client")
         settings = [word for name in names for word in ("-e", f"{name}={home.env[name]}")]
-        popup = home.spawn("tmux", "display-popup", "-c", mine, *settings, "-E", f"{COMMANDS}/agtmux pick")
+        popup = home.spawn("tmux", "display-popup", "-c", mine, *settings, "-E", f'"{COMMANDS}/agtmux" pick')
         wait_until(lambda: "⏎ jump" in opened[0].text, "the list")
         # There is no shell behind it that could bring it back.
         opened[0].type("\x1a")
@@ -155,6 +155,16 @@ def test_the_terminal_is_left_as_it_was(home: Home, pick: Pick, way: str | signa
     assert "Traceback" not in terminal.text
 
 
+def test_ctrl_c_leaves_also_where_the_shell_ignores_it(home: Home) -> None:
+    """As in what a script starts with `&`, or below nohup."""
+    agents(home)
+    with terminals(home) as opened:
+        opened.append(Terminal(home, "sh", "-c", f"trap '' INT; exec '{COMMANDS}/agtmux' pick"))
+        wait_until(lambda: "q leave" in opened[-1].text, "the list")
+        opened[-1].type("\x03")
+        assert opened[-1].ended() == 130 and is_restored(opened[-1])
+
+
 def test_it_ends_with_its_daemon_and_says_so(home: Home, pick: Pick) -> None:
     home.pane()
     daemon = home.start()
@@ -166,7 +176,7 @@ def test_it_ends_with_its_daemon_and_says_so(home: Home, pick: Pick) -> None:
 def test_the_choice_can_be_printed(home: Home, pick: Pick) -> None:
     panes = agents(home, 2)
     refs = [home.panes()[pane]["ref"] for pane in panes]
-    script = f'chosen=$({COMMANDS}/agtmux pick --print) && echo "it is $chosen" || echo nobody'
+    script = f'chosen=$("{COMMANDS}/agtmux" pick --print) && echo "it is $chosen" || echo nobody'
     with terminals(home) as opened:
         for keys, said in (("j\r", f"it is {refs[1]}"), (f"/{panes[0]}\r", f"it is {refs[0]}"), ("q", "nobody")):
             opened.append(Terminal(home, "sh", "-c", script))

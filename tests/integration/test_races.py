@@ -73,8 +73,8 @@ class Stage:
         self.generation += 1
         self.who = f"p{self.generation}"
         if self.chance.random() < 0.5:
-            return f"bash -c 'exec -a shell {sys.executable} {PROGRAM} {self.who} {self.folder} shell'"
-        return f"bash -c 'exec -a claude {sys.executable} {PROGRAM} {self.who} {self.folder}'"
+            return f'bash -c \'exec -a shell "{sys.executable}" "{PROGRAM}" {self.who} {self.folder} shell\''
+        return f'bash -c \'exec -a claude "{sys.executable}" "{PROGRAM}" {self.who} {self.folder}\''
 
     def begin_server(self) -> None:
         self.session = "work"

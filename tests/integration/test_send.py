@@ -11,6 +11,7 @@ import pytest
 
 from support.home import COMMANDS, Home, is_alive, wait_until
 from support.puppets import Puppet
+from support.terminal import Terminal, terminals
 
 
 @pytest.fixture
@@ -170,23 +171,6 @@ def test_a_screen_without_a_prompt_takes_no_text(home: Home) -> None:
         assert done.returncode == 4 and "E_PRECONDITION_FAILED" in done.stderr
 
 
-def test_a_shell_takes_text_too(home: Home) -> None:
-    pane = home.pane(agent=None, command="bash --norc")
-    home.start()
-    wait_until(lambda: home.panes().get(pane), "the shell")
-    done = home.run("send", pane, "--text", "echo from-$((40 + 2))", "--enter")
-    assert (done.returncode, done.stdout) == (0, "delivered\n"), done.stderr
-    wait_until(lambda: "from-42" in home.tmux("capture-pane", "-p", "-t", pane), "what it said")
-
-
-def test_what_a_shell_runs_was_delivered_also_while_it_runs(home: Home) -> None:
-    pane = home.pane(agent=None, command="bash --norc")
-    home.start()
-    wait_until(lambda: home.panes().get(pane), "the shell")
-    done = home.run("send", pane, "--text", "exec sleep 3600", "--enter")
-    assert (done.returncode, done.stdout) == (0, "delivered\n"), done.stderr
-
-
 def test_an_agent_that_ended_leaves_its_shell_alone(home: Home) -> None:
     puppet = Puppet(home, "one", in_shell=True)
     home.start()
@@ -270,7 +254,7 @@ os.wait()
 def test_one_that_has_lent_its_terminal_and_lives_is_not_said_to_have_ended(home: Home) -> None:
     program = home.folder / "lent.py"
     program.write_text(LENT)
-    pane = home.pane(agent=None, command=f"bash -c 'exec -a claude {sys.executable} {program}'")
+    pane = home.pane(agent=None, command=f"bash -c 'exec -a claude \"{sys.executable}\" {program}'")
     pid = int(home.tmux("display-message", "-p", "-t", pane, "#{pane_pid}"))
     home.start()
     lent = "#{pane_current_command}"
@@ -317,3 +301,33 @@ def test_a_person_is_asked_before_anything_is_killed(home: Home, puppet: Puppet)
     assert child.wait(30) == 1
     os.close(ours)
     assert puppet.given() == []
+
+
+def test_nobody_is_asked_to_kill_what_would_be_refused(home: Home, puppet: Puppet) -> None:
+    puppet.ask("d1", "touch label.txt")
+    with terminals(home) as opened:
+        terminal = Terminal(home, COMMANDS / "agtmux", "kill", puppet.pane)
+        opened.append(terminal)
+        assert terminal.ended() == 4
+        assert "E_DIALOG_OPEN" in terminal.text and "[y/N]" not in terminal.text
+    assert puppet.given() == []
+
+
+def test_what_was_checked_is_checked_again_after_the_question(home: Home, puppet: Puppet) -> None:
+    with terminals(home) as opened:
+        terminal = Terminal(home, COMMANDS / "agtmux", "kill", puppet.pane)
+        opened.append(terminal)
+        wait_until(lambda: "[y/N]" in terminal.text, "the question")
+        puppet.ask("d1", "touch label.txt")
+        terminal.type("y\n")
+        assert terminal.ended() == 4 and "E_DIALOG_OPEN" in terminal.text
+    assert puppet.given() == []
+
+
+def test_a_check_alone_does_nothing(home: Home, puppet: Puppet) -> None:
+    pid = int(home.tmux("display-message", "-p", "-t", puppet.pane, "#{pane_pid}"))
+    for number, how in enumerate(({"mode": "key"}, {"mode": "signal", "signal": "KILL"})):
+        asked = {"request_ref": str(number), "ref": home.panes()[puppet.pane]["ref"], "only_check": True, **how}
+        answer = home.ask("POST", "/v1/actions/kill", asked)
+        assert (answer.status, answer.json["result_code"]) == (200, "checked"), answer
+    assert puppet.given() == [] and is_alive(pid)

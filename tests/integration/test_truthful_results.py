@@ -57,7 +57,7 @@ def test_lines_for_a_program_without_bracketed_paste_are_not_run(home: Home) -> 
     home.start()
     wait_until(lambda: home.panes().get(pane), "the pane")
     made = home.folder / "made"
-    done = home.run("send", pane, "--text", f"touch {made}\necho")
+    done = home.run("send", pane, "--text", f"touch {made}\necho", "--shell")
     time.sleep(1)
     assert not made.exists(), (done, home.tmux("capture-pane", "-pt", pane))
 
@@ -72,7 +72,7 @@ def test_a_pane_that_was_respawned_is_another(home: Home) -> None:
     home.tmux("respawn-pane", "-k", "-t", pane, "cat")
     assert home.tmux("display-message", "-pt", pane, "#{pane_pid}") != pid
     time.sleep(3)
-    done = home.run("send", pane, "--text", "x", "--if-runtime", before)
+    done = home.run("send", pane, "--text", "x", "--shell", "--if-runtime", before)
     assert done.returncode == 4, (done, before, home.panes()[pane]["runtime_id"])
 
 
@@ -184,7 +184,8 @@ def test_a_program_that_has_become_another_is_not_what_was_meant(home: Home) -> 
     ref = wait_until(lambda: home.panes().get(pane), "the pane")["ref"]
     gate.write_text("go\n")
     wait_until(lambda: home.tmux("display-message", "-p", "-t", pane, "#{pane_current_command}") == "another", "exec")
-    answer = home.ask("POST", "/v1/actions/send", {"request_ref": "x", "ref": ref, "text": "hello", "enter": True})
+    asked = {"request_ref": "x", "ref": ref, "text": "hello", "enter": True, "shell": True}
+    answer = home.ask("POST", "/v1/actions/send", asked)
     # Looked at since, it is known by its new name.
     was_seen = home.panes()[pane]["runtime_id"] and answer.status == 200
     assert was_seen or answer.error["code"] == "E_RUNTIME_STALE", answer

@@ -104,9 +104,7 @@ def test_time_runs_out(home: Home, daemon: object):
 def test_another_one_that_begins_to_wait_ends_it(home: Home, daemon: object):
     pane, other, waits_already = agents(home, "running", "running", "waiting_input")
     waiting = Waiting(home, pane, "--for", "completed", "--json")
-    tell(home, pane, "waiting_approval")
-    tell(home, pane, "running")
-    # Neither the one that is waited for counts, nor what one does that waited before.
+    # What one does that waited before does not count.
     tell(home, waits_already, "waiting_approval")
     tell(home, other, "error")
     assert not waiting.is_over
@@ -115,6 +113,31 @@ def test_another_one_that_begins_to_wait_ends_it(home: Home, daemon: object):
     assert (status, content["result"]) == (10, "other_needs_you")
     assert [item["identity"]["pane_id"] for item in content["needs_you"]] == [other]
     assert [item["identity"]["pane_id"] for item in content["items"]] == [pane]
+
+
+@pytest.mark.parametrize("who", ["ref", "--all", "--any"])
+@pytest.mark.parametrize("state", ["waiting_approval", "waiting_input"])
+def test_the_one_that_is_waited_for_ends_it_when_it_asks_itself(home: Home, daemon: object, who: str, state: str):
+    (pane,) = agents(home, "running")
+    waiting = Waiting(home, pane if who == "ref" else who, "--for", "completed,error", "--timeout", "60s")
+    tell(home, pane, state, raw_payload={"attention": {"kind": "approval", "summary": "rm -rf important"}})
+    status, out, _ = waiting.ended()
+    assert (status, out) == (10, f"needs you: claude in host/work/@0/{pane} is {state}: rm -rf important\n")
+    # Also if it asked before it was waited for: nothing but an answer would end that.
+    done = home.run("wait", pane if who == "ref" else who, "--for", "completed,error", "--timeout", "60s", "--json")
+    assert (done.returncode, json.loads(done.stdout)["needs_you"][0]["identity"]["pane_id"]) == (10, pane)
+    # Unless that is what is waited for, or nobody wants to hear of it.
+    done = home.run("wait", pane if who == "ref" else who, "--for", f"completed,{state}", "--timeout", "60s")
+    assert done.returncode == 0
+    done = home.run("wait", pane if who == "ref" else who, "--for", "completed", "--timeout", "0s", "--ignore-others")
+    assert done.returncode == 124
+
+
+def test_any_waits_on_while_one_that_asked_before_does_not_stop_the_others(home: Home, daemon: object):
+    _asks, works = agents(home, "waiting_approval", "running")
+    waiting = Waiting(home, "--any", "--for", "completed")
+    tell(home, works, "completed")
+    assert waiting.ended()[0] == 0
 
 
 def test_one_that_waits_anew_counts(home: Home, daemon: object):
@@ -244,8 +267,8 @@ def test_without_a_daemon_time_runs_out_all_the_same(home: Home, daemon: subproc
 
 def test_that_nobody_reads_the_result_changes_no_status(home: Home, daemon: object):
     (pane,) = agents(home, "running")
-    command = f"{AGTMUX} wait {pane} --for completed --timeout 500ms | true; echo ${{PIPESTATUS[0]}}"
+    command = f'"{AGTMUX}" wait {pane} --for completed --timeout 500ms | true; echo ${{PIPESTATUS[0]}}'
     done = subprocess.run(["bash", "-c", command], env=home.env, capture_output=True, text=True, timeout=PATIENCE)
     assert (done.stdout, done.stderr) == ("124\n", "")
-    closed = f"{AGTMUX} wait {pane} --for running >&-"
+    closed = f'"{AGTMUX}" wait {pane} --for running >&-'
     assert subprocess.run(["bash", "-c", closed], env=home.env, timeout=PATIENCE).returncode == 0

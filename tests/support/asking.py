@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -50,7 +49,8 @@ class Asker:
         text = SCRIPT.format(command=list(command), greeting=GREETING, path=str(self.path), call=asked, pause=pause)
         self.script.write_text(text)
         # For sh, in the pane.
-        self.command = f"{shlex.quote(sys.executable)} {shlex.quote(str(self.script))}"
+        # In double quotes: it stands within single ones.
+        self.command = f'"{sys.executable}" "{self.script}"'
 
     def heard(self) -> dict[str, Any]:
         return json.loads(self.path.read_text()) if self.path.exists() else {}

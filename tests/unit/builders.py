@@ -25,6 +25,7 @@ from agtmux.engine.apply import Record, begin
 from agtmux.engine.order import OrderKey
 from agtmux.engine.resolve import Signal
 from agtmux.engine.transitions import Policy
+from agtmux.observe.allowances import Allowance
 from agtmux.observe.ingest import Ingest
 from agtmux.observe.intake import Intake
 from agtmux.observe.observer import Executor, Observer
@@ -71,7 +72,7 @@ def a_verdict(state: str = "running", reason_code: str | None = None, **other: A
 
 
 def an_attention(summary: str = "rm -rf build", kind: str = "approval") -> Attention:
-    return Attention(kind, Redacted(summary))
+    return Attention(kind, Redacted(summary), incomplete=None, subject=Redacted(summary))
 
 
 def an_event(event_id: str = "e1", state: str | None = "running", *, at: float = 0.0, **other: Any) -> Event:
@@ -168,7 +169,9 @@ def rows(directory: Path, sql: str) -> list[tuple[Any, ...]]:
         return connection.execute(sql).fetchall()
 
 
-def an_observer_of(core: Core, target: Target, executor: Executor, *, is_known: bool = False) -> Observer:
+def an_observer_of(
+    core: Core, target: Target, executor: Executor, *, is_known: bool = False, allowance: Allowance | None = None
+) -> Observer:
     async def unheard(_: TargetId) -> None:
         return None
 
@@ -184,4 +187,5 @@ def an_observer_of(core: Core, target: Target, executor: Executor, *, is_known: 
         limits=Limits(),
         policy=POLICY,
         is_known=is_known,
+        allowance=allowance,
     )

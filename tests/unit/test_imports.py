@@ -101,14 +101,17 @@ FILE_MAY_IMPORT: dict[str, set[str]] = {
     "cli/demo.py": CLIENT | {"cli", "demo"},
 }
 
-# A single module of a part that is otherwise closed, and why.
-MAY_IMPORT_MODULE: dict[str, str] = {
+# Single modules of parts that are otherwise closed, and why.
+# Whose socket, folder or file it is: everything that connects, listens or reads settings asks it, on any machine.
+OWNERS = "agtmux.probe.owners"
+MAY_IMPORT_MODULE: dict[str, set[str]] = {
     # composed into the hook command together with the hook's own files
-    "hook": "agtmux.domain.redact",
+    "hook": {"agtmux.domain.redact", OWNERS},
     # the careful part of changing people's files, which runs on other machines too
-    "agents": "agtmux.probe.files",
+    "agents": {"agtmux.probe.files"},
     # the words that a probe says to tmux, where they are handed to a terminal instead
-    "actions": "agtmux.probe.clients",
+    "actions": {"agtmux.probe.clients"},
+    **{part: {OWNERS} for part in ("paths", "config", "client", "bridge", "chat")},
 }
 
 # Imports that may only stand inside a function, so that the other commands do not pay for them.
@@ -210,7 +213,9 @@ def import_violations(file: str, source: str) -> list[str]:
             top = dotted.split(".")[0]
             if standalone and (top not in sys.stdlib_module_names or top in NEWER_THAN_3_8):
                 found.append(f"{where(file, line)}: imports {dotted}, but may use only Python 3.8's standard library")
-        elif target not in allowed and not f"{dotted}.".startswith(f"{MAY_IMPORT_MODULE.get(part)}."):
+        elif target not in allowed and not any(
+            f"{dotted}.".startswith(f"{module}.") for module in MAY_IMPORT_MODULE.get(part, ())
+        ):
             rule = ", ".join(sorted(allowed)) or "nothing of agtmux"
             found.append(f"{where(file, line)}: imports {dotted}, but {part} may import only: {rule}")
         elif target in LAZY.get(file, ()) and not inside:
@@ -292,6 +297,8 @@ def test_what_runs_elsewhere_is_valid_python_3_8():
         ("probe/snapshot.py", "from agtmux.domain import refs", "may import only: probe"),
         ("hook/spool.py", "from agtmux.domain.redact import redact_text", None),
         ("hook/spool.py", "from agtmux.domain import redact", None),
+        ("hook/send.py", "from agtmux.probe.owners import connected", None),
+        ("hook/send.py", "from agtmux.probe.peer import peer_pid", "may import only: hook"),
         ("hook/spool.py", "from agtmux.domain import events", "may import only: hook"),
         ("hook/compose.py", "from agtmux import paths", "may import only: hook"),
         ("hook/spool_reader.py", "from agtmux.domain import events\nimport msgspec", None),
@@ -343,3 +350,10 @@ def test_the_import_rules_bite(file, source, complaint):
 )
 def test_the_agent_name_rule_bites(source, named):
     assert bool(agent_names("observe/x.py", source)) is named
+
+
+def test_modules_are_started_without_the_working_directory_in_the_path():
+    """`python -m` without -P imports from wherever it is started; `paths.python_module` has the words."""
+    started = re.compile(r"sys\.executable, *\"-(?!P)|\[python, \"-(?![PI])")
+    found = [file for file, source in sources() if started.search(source)]
+    assert not found

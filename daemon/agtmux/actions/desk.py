@@ -77,11 +77,20 @@ class Answer:
 
 
 class Desk:
-    def __init__(self, known: Known, ledger: Ledger, clock: Clock, kinds: Mapping[str, Kind]) -> None:
+    def __init__(
+        self,
+        known: Known,
+        ledger: Ledger,
+        clock: Clock,
+        kinds: Mapping[str, Kind],
+        check_reachable: Callable[[TargetId], None] = lambda _: None,
+    ) -> None:
         self._known = known
         self._ledger = ledger
         self._clock = clock
         self._kinds = kinds
+        # Raises for a target that cannot be reached; nothing is done there, whatever the action.
+        self._check_reachable = check_reachable
         # By action, as long as it is under way: a second request for the same waits for the first.
         self._under_way: dict[str, asyncio.Future[Action]] = {}
 
@@ -128,6 +137,7 @@ class Desk:
 
         try:
             record = still_there()
+            self._check_reachable(record.runtime.target_id)
             check_conditions(record, asked.conditions, self._clock.now())
             done = await kind.carry_out(record, asked, still_there)
         except AgtmuxError as error:

@@ -10,25 +10,33 @@ from agtmux.actions.desk import Asked, Done, Kind
 from agtmux.actions.guards import StillThere
 from agtmux.actions.ledger import DELIVERED, UNCERTAIN
 from agtmux.actions.reach import Reach, agent_process, inhabited
-from agtmux.actions.send import press_key
+from agtmux.actions.send import check_key, press_key
 from agtmux.actions.typing import Typist
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.engine.apply import Record
 from agtmux.targets.messages import Did
 
 _SIGNALS: Final = {"INT": signal.SIGINT, "TERM": signal.SIGTERM, "KILL": signal.SIGKILL}
+# The result of a request that only asked whether it would be done.
+CHECKED: Final = "checked"
 _PATIENCE: Final = 3.0
 _LOOK_EVERY: Final = 0.1
 
 
 def kill(typist: Typist, reach: Reach) -> Kind:
     async def carry_out(record: Record, asked: Asked, still_there: StillThere) -> Done:
+        only_check = bool(asked.parameters.get("only_check"))
+        # Ctrl-C is no text: it may also stop what a shell runs.
+        shell = not record.runtime.has_agent
         mode, name = str(asked.parameters.get("mode", "key")), str(asked.parameters.get("signal", "INT"))
         if mode == "key":
             if name != "INT":
                 raise AgtmuxError(ErrorCode.USAGE, f"a key can only interrupt; {name} needs --mode signal")
+            if only_check:
+                await check_key(typist, record, still_there, shell=shell)
+                return Done(CHECKED, {"mode": mode})
             async with typist.writer(record):
-                await press_key(typist, record, "C-c", still_there)
+                await press_key(typist, record, "C-c", still_there, shell=shell)
             return Done(DELIVERED, {"mode": mode})
         agent = agent_process(reach, record)
         if record.runtime.pid is None:
@@ -37,6 +45,8 @@ def kill(typist: Typist, reach: Reach) -> Kind:
             raise AgtmuxError(ErrorCode.RUNTIME_STALE, "its process is not in that pane any more; list the panes again")
         who = {**inhabited(reach, record), "agent": agent}
         still_there()
+        if only_check:
+            return Done(CHECKED, {"mode": mode, "signal": name})
         try:
             await reach.run(record.runtime.target_id, {"do": "signal", **who, "number": int(_SIGNALS[name])}, Did)
         except AgtmuxError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Final
+from unicodedata import category
 
 from agtmux.actions.desk import Asked, Done, Kind, Known, PaneKey
 from agtmux.actions.guards import StillThere
@@ -43,9 +44,14 @@ async def preview(reach: Reach, known: Known, key: PaneKey) -> tuple[Record, str
 
 async def last_lines(reach: Reach, record: Record, lines: int) -> str:
     errand = {"do": "output", "lines": lines, **inhabited(reach, record)}
-    return _legible((await reach.run(record.runtime.target_id, errand, Output)).text)
+    return legible_lines((await reach.run(record.runtime.target_id, errand, Output)).text)
 
 
-def _legible(text: str) -> str:
+def legible_lines(text: str) -> str:
     """tmux's own captures hold nothing that steers a terminal; another machine's answer may hold anything."""
-    return "".join(char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}" for char in text)
+    return "".join(char if char.isprintable() or char in "\n\t" else _instead(char) for char in text)
+
+
+def _instead(char: str) -> str:
+    # Agents draw their prompts with no-break spaces.
+    return " " if category(char) == "Zs" else "\N{REPLACEMENT CHARACTER}"

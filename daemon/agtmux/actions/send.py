@@ -7,8 +7,8 @@ from typing import Final
 
 from agtmux.actions.desk import Asked, Done, Kind
 from agtmux.actions.guards import StillThere
-from agtmux.actions.ledger import DELIVERED, TYPED_NOT_SUBMITTED
-from agtmux.actions.typing import MOST_BYTES, Typist, check_no_dialog, clean
+from agtmux.actions.ledger import DELIVERED, TYPED_IN_SHELL, TYPED_NOT_SUBMITTED
+from agtmux.actions.typing import MOST_BYTES, Sight, Typist, check_no_dialog, clean
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.engine.apply import Record
 
@@ -23,50 +23,60 @@ _TRIES: Final = 20
 def send(typist: Typist) -> Kind:
     async def carry_out(record: Record, asked: Asked, still_there: StillThere) -> Done:
         text, key = asked.parameters.get("text"), asked.parameters.get("key")
-        enter = bool(asked.parameters.get("enter"))
+        enter, shell = bool(asked.parameters.get("enter")), bool(asked.parameters.get("shell"))
         async with typist.writer(record):
             if key is not None:
-                await press_key(typist, record, key, still_there)
+                await press_key(typist, record, key, still_there, shell=shell)
                 if enter:
-                    await _press_enter_too(typist, record, still_there)
-                return Done(DELIVERED, {"key": key, "enter": enter})
+                    await _press_enter_too(typist, record, still_there, shell=shell)
+                return Done(TYPED_IN_SHELL if shell else DELIVERED, {"key": key, "enter": enter})
             typed = _checked(text)
             may_join = bool(asked.parameters.get("append"))
-            result = await typist.type(record, typed, still_there, enter=enter, may_join=may_join)
+            result = await typist.type(record, typed, still_there, enter=enter, may_join=may_join, shell=shell)
         return Done(result, {"characters": len(typed), "enter": enter})
 
     return Kind(carry_out, needs_state=True)
 
 
-async def _press_enter_too(typist: Typist, record: Record, still_there: StillThere) -> None:
+async def _press_enter_too(typist: Typist, record: Record, still_there: StillThere, *, shell: bool) -> None:
     """After another key, which may have changed the state, and was pressed whatever comes of this one."""
 
     def is_same(*, may_have_moved: bool = False) -> Record:
         return still_there(may_have_moved=True)
 
     try:
-        await press_key(typist, record, "Enter", is_same)
+        await press_key(typist, record, "Enter", is_same, shell=shell)
     except AgtmuxError as error:
         result = error.details.get("result_code", TYPED_NOT_SUBMITTED)
         told = f"the key was pressed, and Enter was not: {error.message}"
         raise AgtmuxError(error.code, told, {**error.details, "result_code": result}) from None
 
 
-async def press_key(typist: Typist, record: Record, key: str, still_there: StillThere) -> None:
+async def press_key(typist: Typist, record: Record, key: str, still_there: StillThere, *, shell: bool = False) -> None:
     """One key, where no dialog is open and the screen is known; raises otherwise."""
     if KEY.fullmatch(key) is None:
         raise AgtmuxError(ErrorCode.USAGE, f"{key[:32]!r} is no key; keys are named as in tmux, C-c or Escape")
     for _ in range(_TRIES):
-        sight = await typist.look(record)
-        check_no_dialog(still_there(), sight.seen)
-        if record.runtime.has_agent and not sight.footing.hold.anchors:
-            raise AgtmuxError(
-                ErrorCode.PRECONDITION_FAILED,
-                "its screen shows nothing that is known, so no key is pressed; press it there (agtmux attach)",
-            )
+        sight = await _key_may_go(typist, record, still_there, shell=shell)
         if await typist.press(record, sight, key):
             return
     raise AgtmuxError(ErrorCode.PRECONDITION_FAILED, "its screen does not hold still; no key was pressed")
+
+
+async def check_key(typist: Typist, record: Record, still_there: StillThere, *, shell: bool = False) -> None:
+    """Raises what would keep a key from being pressed now."""
+    await _key_may_go(typist, record, still_there, shell=shell)
+
+
+async def _key_may_go(typist: Typist, record: Record, still_there: StillThere, *, shell: bool) -> Sight:
+    sight = await typist.look(record, shell=shell)
+    check_no_dialog(still_there(), sight.seen)
+    if record.runtime.has_agent and not sight.footing.hold.anchors:
+        raise AgtmuxError(
+            ErrorCode.PRECONDITION_FAILED,
+            "its screen shows nothing that is known, so no key is pressed; press it there (agtmux attach)",
+        )
+    return sight
 
 
 def _checked(text: str | None) -> str:

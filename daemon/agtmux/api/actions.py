@@ -14,12 +14,12 @@ from agtmux.actions.ledger import Action
 from agtmux.domain.durations import parse_duration
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.panes import HOST
-from agtmux.domain.refs import PaneRef, RuntimeRef, parse_ref
+from agtmux.domain.refs import PaneRef, RuntimeRef
 from agtmux.domain.runtimes import PaneId, RuntimeId, TargetId
 from agtmux.domain.timestamps import Timestamp, format_timestamp
 from agtmux.messages.directory import Role
 from agtmux.observe.filters import read_state
-from agtmux.observe.lookup import find_pane
+from agtmux.observe.lookup import resolve, resolve_ref
 from agtmux.observe.world import World
 from agtmux.worktrees.order import Launched, Order
 
@@ -46,7 +46,7 @@ class ActionAsked(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_on
         within = None if self.if_updated_within is None else parse_duration(self.if_updated_within)
         conditions = Conditions(self.if_runtime, state, self.if_state_version, within, self.force_stale)
         if key is None:
-            key = find_pane(world, parse_ref(self.ref))
+            key = resolve(world, self.ref)
         pane = world.panes.get(key)
         ref = "" if pane is None else str(PaneRef(pane.target_id, pane.session_name, pane.window_id, pane.pane_id))
         return Asked(action_type, self.request_ref, key, conditions, parameters, self.actor, ref)
@@ -60,6 +60,8 @@ class SendAsked(ActionAsked, forbid_unknown_fields=True, frozen=True, kw_only=Tr
     # Everything is pasted; the flag is there for those who say so.
     paste: bool = True
     append: bool = False
+    # Meant for a shell, or another program that is no agent; without it such a pane is given nothing.
+    shell: bool = False
 
     def __post_init__(self) -> None:
         if (self.text is None) == (self.key is None):
@@ -69,6 +71,8 @@ class SendAsked(ActionAsked, forbid_unknown_fields=True, frozen=True, kw_only=Tr
 class KillAsked(ActionAsked, forbid_unknown_fields=True, frozen=True, kw_only=True):
     mode: Literal["key", "signal"] = "key"
     signal: Literal["INT", "TERM", "KILL"] = "INT"
+    # Nothing is done; what would keep it from being done is the answer.
+    only_check: bool = False
 
 
 class OutputAsked(ActionAsked, forbid_unknown_fields=True, frozen=True, kw_only=True):
@@ -127,6 +131,11 @@ class AnswerAsked(ActionAsked, forbid_unknown_fields=True, frozen=True, kw_only=
     if_dialog: Annotated[str, msgspec.Meta(max_length=64)] | None = None
 
 
+class ApproveAsked(AnswerAsked, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    # Approves also what is not shown whole.
+    partial: bool = False
+
+
 class DenyAsked(AnswerAsked, forbid_unknown_fields=True, frozen=True, kw_only=True):
     reason: str = ""
 
@@ -137,7 +146,7 @@ ACTIONS: Final[dict[str, type[ActionAsked]]] = {
     "view-output": OutputAsked,
     "kill": KillAsked,
     "stop": StopAsked,
-    "approve": AnswerAsked,
+    "approve": ApproveAsked,
     "deny": DenyAsked,
 }
 
@@ -176,7 +185,7 @@ _ASKED: Final = ("action_id", "ref", "type", "since", "limit")
 
 
 def read_query(
-    query: Mapping[str, str], action_types: Collection[str], now: Timestamp
+    query: Mapping[str, str], action_types: Collection[str], now: Timestamp, world: World
 ) -> tuple[str | None, Wanted, int, dict[str, str]]:
     """The one action that is asked for, or which and how many; and the filters as they were asked for."""
     if unknown := sorted(set(query) - set(_ASKED)):
@@ -188,7 +197,7 @@ def read_query(
     if action_type is not None and action_type not in action_types:
         known = ", ".join(action_types)
         raise AgtmuxError(ErrorCode.USAGE, f"no action is called {action_type[:40]!r}; known are {known}")
-    ref = parse_ref(query["ref"]) if "ref" in query else None
+    ref = resolve_ref(world, query["ref"]) if "ref" in query else None
     wanted = Wanted(
         runtime_id=RuntimeId(ref.runtime_id) if isinstance(ref, RuntimeRef) else None,
         # Wherever the pane is by now, or was then: its id stays with it.

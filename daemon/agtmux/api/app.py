@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
@@ -26,26 +27,23 @@ from agtmux.api.messages import MessagesApi
 from agtmux.api.protocol import ACTOR, peer_of
 from agtmux.api.socket import BridgeSocket
 from agtmux.api.teams import TeamsApi
-from agtmux.bridge.caller import find_caller
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.events import Event
 from agtmux.domain.panes import HOST, Target, TargetKind
-from agtmux.domain.refs import parse_ref
 from agtmux.domain.runtimes import TargetId
 from agtmux.domain.timestamps import format_timestamp
 from agtmux.engine.apply import Outcome
 from agtmux.observe import views
-from agtmux.observe.feeds import View
+from agtmux.observe.feeds import Reach, View
 from agtmux.observe.filters import GroupBy, Subject, read_flag, read_scope, read_subject
 from agtmux.observe.filters import Scope as Listed
 from agtmux.observe.intake import HOOK_TYPE
-from agtmux.observe.lookup import find_pane
+from agtmux.observe.lookup import resolve
 from agtmux.observe.submissions import Receipt
 from agtmux.probe.processes import lineage
 from agtmux.service import Service
 from agtmux.worktrees import launcher, stopper
 from agtmux.worktrees.items import worktree_item
-from agtmux.worktrees.order import THE_USER, By
 from agtmux.worktrees.trees import MOST_BYTES as MOST_DIFF_BYTES
 
 _log = logging.getLogger(__name__)
@@ -54,6 +52,10 @@ T = TypeVar("T")
 
 # What a page may ask for if there is a route of that name.
 _FEATURES: Final = ("conversations",)
+# What says nothing about agents, or comes from them, does not wait for the first look at every target.
+_AT_ONCE: Final = frozenset(
+    {"/v1/health", "/v1/events", "/v1/decisions/wait", "/v1/targets", "/v1/here", "/v1/board", "/v1/ws", "/v1/chat"}
+)
 _JSON_LINES: Final = "application/x-ndjson"
 _HTTP_ERRORS: Final = {404: ErrorCode.NOT_FOUND, 405: ErrorCode.NOT_FOUND}
 
@@ -95,6 +97,7 @@ class App:
     """The routes, and the one place where what went wrong becomes an answer."""
 
     def __init__(self, service: Service) -> None:
+        self._service = service
         self._api = api = _Api(service)
         messages, teams, conversations = MessagesApi(service), TeamsApi(service), ConversationsApi(service)
         self.board = Board(service, self, api.answer_to)
@@ -163,6 +166,8 @@ class App:
         # With an app in its scope, the router raises for what it does not know instead of answering by itself.
         scope["app"] = self
         answer = self._by_path.get((scope.get("method", ""), scope["path"]), self._router)
+        if scope["path"] not in _AT_ONCE:
+            await self._service.fleet.first_answers()
         try:
             await answer(scope, receive, send)
         except ClientDisconnect:
@@ -249,7 +254,9 @@ class _Api:
         items = await self._service.registrar.change(
             asked.action, asked.agents, asked.target, asked.search_path, automatic=asked.automatic
         )
-        return as_json(self._envelope({"action": asked.action, "target": asked.target, "items": items}))
+        consent = await asyncio.to_thread(self._service.registrar.consent.about)
+        told = {"action": asked.action, "target": asked.target, "items": items, "consent": consent}
+        return as_json(self._envelope(told))
 
     async def doctor(self, request: Request) -> Response:
         query = request.query_params
@@ -271,26 +278,15 @@ class _Api:
                 raise
             meant = asked.as_asked(action_type, service.world, (earlier.target_id, earlier.pane_id))
         if action_type == stopper.ACTION:
-            return as_json(self._envelope(answer_json(await service.stopper.stop(meant, self._by(request)))))
+            by = await service.by(peer_of(request.scope))
+            return as_json(self._envelope(answer_json(await service.stopper.stop(meant, by))))
         return as_json(self._envelope(answer_json(await service.desk.act(meant))))
 
     async def launch(self, request: Request) -> Response:
         asked = decoded(await read_body(request, MAX_TEXT_BYTES), LaunchAsked)
-        order, by = asked.as_order(), self._by(request)
+        order, by = asked.as_order(), await self._service.by(peer_of(request.scope))
         launched = await self._service.launcher.launch(asked.request_ref, order, by, asked.actor)
         return as_json(self._envelope(launched_json(launched)))
-
-    def _by(self, request: Request) -> By:
-        """Whose word it is. What an agent runs in its shell speaks for the agent."""
-        service = self._service
-        caller = find_caller(service.world, service.registry, peer_of(request.scope))
-        if caller.is_shared:
-            # Some agent, and nobody knows which: it has no user's rights.
-            raise AgtmuxError(ErrorCode.FORBIDDEN, f"who you are is not known: {caller.why_not}")
-        runtime = None if caller.key is None else service.world.records[caller.key].runtime
-        if runtime is None or not runtime.has_agent:
-            return THE_USER
-        return By(runtime.runtime_id, service.directory.name(runtime))
 
     async def worktrees(self, request: Request) -> Response:
         """The work trees of the repositories that agents work in."""
@@ -334,7 +330,7 @@ class _Api:
 
     async def preview(self, request: Request) -> Response:
         """A look at a pane's last lines. It is no action, and nothing is written down."""
-        key = find_pane(self._service.world, parse_ref(request.query_params.get("ref", "")))
+        key = resolve(self._service.world, request.query_params.get("ref", ""))
         record = self._service.world.records[key]
         if (session := self._service.chats.of(record)) is not None:
             text = await recent(session, PREVIEW_LINES)
@@ -345,7 +341,7 @@ class _Api:
     async def actions(self, request: Request) -> Response:
         service, query = self._service, request.query_params
         known = sorted([*service.desk.action_types, launcher.ACTION])
-        action_id, wanted, limit, filters = read_query(query, known, service.clock.now())
+        action_id, wanted, limit, filters = read_query(query, known, service.clock.now(), service.world)
         if action_id is None:
             items = [action_json(each) for each in await service.history.actions(wanted, limit)]
         else:
@@ -354,7 +350,7 @@ class _Api:
         return as_json(self._envelope({"filters": filters, "summary": {"total": len(items)}, "items": items}))
 
     async def explain(self, request: Request) -> Response:
-        key = find_pane(self._service.world, parse_ref(request.query_params.get("ref", "")))
+        key = resolve(self._service.world, request.query_params.get("ref", ""))
         item = views.pane_item(self._service.world, key)
         record = self._service.world.records[key]
         waiting = self._service.decisions.waiting(record.runtime.runtime_id)
@@ -367,17 +363,12 @@ class _Api:
         service = self._service
         subject = self._subject(scope, request.query_params)
         view = View(service.world, subject)
-        requested = subject.filters.targets(service.world.targets.keys())
-        errors = [error for error in service.fleet.errors() if error["target"] in requested]
-        failed = {error["target"] for error in errors}
+        reach = Reach.of(service.world, subject, service.fleet.listing_errors())
         return self._envelope(
             {
                 "filters": subject.filters.as_json(),
                 "summary": view.summary(),
-                "partial": bool(errors),
-                "requested_targets": requested,
-                "responded_targets": [target for target in requested if target not in failed],
-                "target_errors": errors,
+                **reach.as_json(),
                 "items": view.items(),
             }
         )
@@ -400,7 +391,8 @@ class _Api:
 
     def _target_item(self, target: Target) -> views.TargetItem:
         fleet = self._service.fleet
-        error, warning = fleet.error_of(target.target_id), fleet.warning_of(target.target_id)
+        error = fleet.error_of(target.target_id)
+        warning = fleet.excess_of(target.target_id) or fleet.warning_of(target.target_id)
         return views.target_item(self._service.world, target, error, warning)
 
     async def connect_target(self, request: Request) -> Response:

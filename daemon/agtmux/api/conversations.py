@@ -16,11 +16,10 @@ from agtmux.api.shapes import Answer
 from agtmux.conversations.archive import Conversation, Wanted
 from agtmux.conversations.message import Message, Role, Source
 from agtmux.domain.errors import AgtmuxError, ErrorCode
-from agtmux.domain.refs import parse_ref
 from agtmux.domain.runtimes import RuntimeId, TargetId
 from agtmux.domain.timestamps import format_timestamp
 from agtmux.observe import views
-from agtmux.observe.lookup import find_pane
+from agtmux.observe.lookup import find_pane, resolve_ref
 from agtmux.service import Service
 
 _MOST: Final = 1_000
@@ -200,7 +199,7 @@ class ConversationsApi:
         """Who is meant: an agent that is there, or, by its id, one that was."""
         if "ref" not in query:
             return None
-        ref = parse_ref(query["ref"])
+        ref = resolve_ref(self._service.world, query["ref"])
         runtime_id = getattr(ref, "runtime_id", None)
         if runtime_id is not None:
             return RuntimeId(runtime_id)

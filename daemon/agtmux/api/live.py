@@ -29,11 +29,11 @@ from agtmux.api.screens import Screens
 from agtmux.conversations.message import Message
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.panes import HOST
-from agtmux.domain.refs import parse_ref
 from agtmux.domain.timestamps import format_timestamp
 from agtmux.observe.filters import Scope as Listed
 from agtmux.observe.filters import read_subject
-from agtmux.observe.lookup import find_pane
+from agtmux.observe.lookup import resolve
+from agtmux.observe.world import PaneKey
 from agtmux.service import Service
 
 _log = logging.getLogger(__name__)
@@ -153,10 +153,10 @@ class _Connection:
         if wish.scope is not None:
             self._tasks[wish.id] = self._spawn(wish.id, [self._lines(wish)])
         elif wish.pane is not None:
-            key = find_pane(self._service.world, parse_ref(wish.pane))
+            key = resolve(self._service.world, wish.pane)
             runtime_id = self._service.world.records[key].runtime.runtime_id
             said = _Said(self._service, lambda message: message.runtime_id == runtime_id)
-            self._tasks[wish.id] = self._spawn(wish.id, [self._shown(wish.id, wish.pane)], said)
+            self._tasks[wish.id] = self._spawn(wish.id, [self._shown(wish.id, key)], said)
         else:
             place = (wish.target, wish.worktree)
             said = _Said(self._service, lambda message: (message.target_id, message.worktree) == place)
@@ -201,8 +201,9 @@ class _Connection:
         finally:
             await lines.aclose()  # type: ignore[attr-defined]
 
-    async def _shown(self, name: str, ref: str) -> AsyncIterator[bytes]:
-        key = find_pane(self._service.world, parse_ref(ref))
+    async def _shown(self, name: str, key: PaneKey) -> AsyncIterator[bytes]:
+        if key not in self._service.world.records:
+            raise AgtmuxError(ErrorCode.REF_NOT_FOUND, "that pane has just gone; list the panes again")
         screens = self._screens.follow(key, self._service.world.records[key])
         try:
             async for screen in screens:

@@ -83,6 +83,11 @@ class WatchLine(msgspec.Struct, Generic[ScopeT, IdentityT, ItemT], frozen=True, 
     sequence: int
     filters: FiltersShown
     summary: Summary
+    # As of a listing; a line with no changes tells that they are others.
+    partial: bool
+    requested_targets: list[str]
+    responded_targets: list[str]
+    target_errors: list[TargetError]
     # Of a snapshot.
     items: list[ItemT] | UnsetType = UNSET
     # Of a delta.

@@ -48,10 +48,13 @@ class TargetHealth(msgspec.Struct, frozen=True):
     name: str
     health: Health
     error: TargetError | None
+    # Why it is degraded although it answers.
+    warning: str | None
 
 
 class DatabaseHealth(msgspec.Struct, frozen=True):
     notice: str | None
+    bytes: int
     commits: int
     failed_commits: int
 
@@ -175,10 +178,20 @@ class McpItem(msgspec.Struct, frozen=True):
     backup: str | UnsetType | None = UNSET
 
 
+class McpConsent(msgspec.Struct, frozen=True):
+    """Whether the bridge may stand in agents' settings on this machine; null where the user has not decided."""
+
+    register: bool | None
+    # Where it was decided for an agent by name.
+    agents: dict[str, bool]
+    decided_by: Literal["config", "user"] | None
+
+
 class McpAnswer(Answer, frozen=True, kw_only=True):
     action: Literal["register", "unregister", "status"]
     target: str
     items: list[McpItem]
+    consent: McpConsent
 
 
 # Events and decisions
@@ -358,6 +371,9 @@ class ScreenAttention(msgspec.Struct, frozen=True):
     summary: str
     detail: str | None
     options: list[str]
+    whole: bool
+    incomplete_reason: str | None
+    brief: bool
 
 
 class ClassifyAnswer(msgspec.Struct, frozen=True):

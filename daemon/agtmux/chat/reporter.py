@@ -6,6 +6,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
+import socket
 import time
 import uuid
 from collections import deque
@@ -21,12 +23,14 @@ from agtmux.chat.protocol import Told, encoded, fitted
 from agtmux.chat.session import Session
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.states import State
+from agtmux.probe.owners import connected
 
 _log = logging.getLogger(__name__)
 
 _SUBPROTOCOL: Final = Subprotocol("agtmux.chat.v1")
 _URI: Final = "ws://agtmux/v1/chat"
 _TRY_EVERY: Final = 1.0
+_CONNECT_LIMIT: Final = 1.0
 # Refused for a reason that the user can mend.
 _TRY_SELDOM: Final = 30.0
 # A state that nobody repeats counts as stale after a while.
@@ -41,9 +45,9 @@ _REQUEST: Final = "PermissionRequest"
 
 
 class Reporter:
-    def __init__(self, session: Session, socket: str, daemon_socket: str) -> None:
+    def __init__(self, session: Session, path: str, daemon_socket: str) -> None:
         self._session = session
-        self._socket = socket
+        self._socket = path
         self._daemon_socket = daemon_socket
         self._news = asyncio.Event()
         # What no daemon has kept yet, as far as there is room; it is told to each until one has.
@@ -93,8 +97,9 @@ class Reporter:
             self._all_kept.set()
 
     async def _report(self) -> None:
+        connection = socket.socket(fileno=connected(os.fsencode(self._daemon_socket), _CONNECT_LIMIT).detach())
         async with unix_connect(
-            self._daemon_socket, _URI, subprotocols=[_SUBPROTOCOL], ping_interval=None, compression=None
+            uri=_URI, sock=connection, subprotocols=[_SUBPROTOCOL], ping_interval=None, compression=None
         ) as daemon:
             await daemon.send(_encoded(self._registration()))
             answer = msgspec.json.decode(await daemon.recv())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from argparse import Namespace
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -62,7 +61,7 @@ class Started:
 
 def _program() -> list[str]:
     found = paths.beside("agtmux-chat")
-    return [found] if found is not None else [sys.executable, "-m", "agtmux.chat.main"]
+    return [found] if found is not None else paths.python_module("agtmux.chat.main")
 
 
 def _words(options: Namespace) -> list[str]:

@@ -28,8 +28,8 @@ COMMANDS: Final[dict[str, Command]] = {
     "up": Command(
         "agtmux.cli.up",
         "start what is missing: the daemon, and the tray or the live table",
-        "agtmux up --headless",
-        ("--headless", "--demo-if-empty", "--help"),
+        "agtmux up --no-register",
+        ("--headless", "--register", "--no-register", "--demo-if-empty", "--help"),
     ),
     "down": Command(
         "agtmux.cli.down", "stop the daemon and the tray", "agtmux down", ("--headless", "--json", "--help")
@@ -57,7 +57,7 @@ COMMANDS: Final[dict[str, Command]] = {
     ),
     "wait": Command(
         "agtmux.cli.wait",
-        "block until agents are in a state, or another one needs you",
+        "block until agents are in a state, or one needs you",
         "agtmux wait %3 --for completed,error --timeout 30m && make deploy",
         ("--for", "--all", "--any", "--timeout", "--ignore-others", *_PLACES, *_COMMON),
     ),
@@ -119,19 +119,19 @@ COMMANDS: Final[dict[str, Command]] = {
     "explain": Command(
         "agtmux.cli.explain",
         "say why a pane is shown the way it is",
-        "agtmux explain host/work/@1/%3",
+        "agtmux explain %3",
         _COMMON,
     ),
     "send": Command(
         "agtmux.cli.send",
         "type a text or press a key at an agent's prompt, and say whether it was taken",
-        'agtmux send pane:host/work/@1/%3 --text "run the tests" --enter',
-        ("--text", "--stdin", "--key", "--enter", "--paste", "--append", *_GUARDS, *_COMMON),
+        'agtmux send %3 --text "run the tests" --enter',
+        ("--text", "--stdin", "--key", "--enter", "--paste", "--append", "--shell", *_GUARDS, *_COMMON),
     ),
     "kill": Command(
         "agtmux.cli.kill",
         "interrupt an agent, or end it",
-        "agtmux kill pane:host/work/@1/%3 --mode signal --signal TERM",
+        "agtmux kill %3 --mode signal --signal TERM",
         ("--mode", "--signal", "--yes", *_GUARDS, *_COMMON),
     ),
     "launch": Command(
@@ -146,7 +146,7 @@ COMMANDS: Final[dict[str, Command]] = {
     "stop": Command(
         "agtmux.cli.stop",
         "end an agent, as gently as it lets one",
-        "agtmux stop pane:host/work/@1/%3",
+        "agtmux stop %3",
         ("--yes", "--remove-worktree", *_GUARDS, *_COMMON),
     ),
     "attach": Command(
@@ -173,13 +173,13 @@ COMMANDS: Final[dict[str, Command]] = {
     "approve": Command(
         "agtmux.cli.approve",
         "say yes to what an agent asks, this once",
-        "agtmux approve pane:host/work/@1/%3",
-        ("--if-dialog", *_GUARDS, *_COMMON),
+        "agtmux approve %3",
+        ("--partial", "--if-dialog", *_GUARDS, *_COMMON),
     ),
     "deny": Command(
         "agtmux.cli.deny",
         "say no to what an agent asks, and why",
-        'agtmux deny pane:host/work/@1/%3 --reason "use the staging database"',
+        'agtmux deny %3 --reason "use the staging database"',
         ("--reason", "--if-dialog", *_GUARDS, *_COMMON),
     ),
     "view-output": Command(

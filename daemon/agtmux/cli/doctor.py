@@ -65,6 +65,9 @@ def _asked(target: str | None) -> tuple[bool, dict[str, Any]]:
     except AgtmuxError as error:
         if error.code is ErrorCode.DAEMON_UNAVAILABLE:
             return False, _alone(target, pid=_lock_holder(), is_heard=client.is_answered())
+        if error.code is ErrorCode.CONFIG:
+            # Nothing is sent to a socket that others could replace; what is wrong with it can be seen from here.
+            return True, _alone(target, is_unsafe=True)
         if error.code is ErrorCode.NOT_FOUND:
             # One from before there was a doctor.
             return True, _alone(target, version=str(client.get("/v1/health")["version"]))
@@ -72,7 +75,12 @@ def _asked(target: str | None) -> tuple[bool, dict[str, Any]]:
 
 
 def _alone(
-    target: str | None, *, pid: int | None = None, version: str | None = None, is_heard: bool = False
+    target: str | None,
+    *,
+    pid: int | None = None,
+    version: str | None = None,
+    is_heard: bool = False,
+    is_unsafe: bool = False,
 ) -> dict[str, Any]:
     import time
 
@@ -82,7 +90,7 @@ def _alone(
     from agtmux.domain.timestamps import Timestamp, format_timestamp
 
     now = Timestamp(time.time_ns() // 1000)
-    return examine(look_alone(NoDaemon(pid, version, is_heard), target), format_timestamp(now))
+    return examine(look_alone(NoDaemon(pid, version, is_heard, is_unsafe), target), format_timestamp(now))
 
 
 def _lock_holder() -> int | None:

@@ -23,8 +23,8 @@ _STRONGER = {"INT": "; --signal TERM asks it to end", "TERM": "; --signal KILL e
 
 def configure(parser: ArgumentParser) -> None:
     parser.description = (
-        "Presses Ctrl-C in the agent's pane, or sends its process a signal. Asks before it does. A key is refused while"
-        " the agent asks something: deny that, or send a signal."
+        "Presses Ctrl-C in the agent's pane, or sends its process a signal. Checks that this can be done, asks you, and"
+        " checks again. A key is refused while the agent asks something: deny that, or send a signal."
     )
     parser.add_argument(
         "ref", help="a pane as `agtmux list panes` shows it, its agent's name, a ref, or %%N where one pane has it"
@@ -44,17 +44,19 @@ def run(options: Namespace) -> int:
     daemon = client(options, time_limit=15.0)
     ref = full_ref(daemon, options.ref)
     guards = conditions(options)
+    asked = {"ref": ref, "actor": "cli", "mode": options.mode, "signal": options.signal}
     if not options.yes:
+        if not is_terminal(sys.stdin):
+            raise AgtmuxError(ErrorCode.USAGE, "there is no terminal to ask you in; give --yes")
         # What was shown is what is meant, whatever happens while one thinks.
         item = daemon.get(with_query("/v1/explain", {"ref": ref}))["item"]
+        guards.setdefault("if_runtime", item["runtime_id"])
+        # Nobody is asked about what would be refused anyway.
+        daemon.post("/v1/actions/kill", {**asked, **guards, "request_ref": uuid.uuid4().hex, "only_check": True})
         if not confirmed(legible(_question(item, options))):
-            if not is_terminal(sys.stdin):
-                raise AgtmuxError(ErrorCode.USAGE, "nobody is there to be asked; give --yes")
             print("nothing was done")
             return 1
-        guards.setdefault("if_runtime", item["runtime_id"])
-    asked = {"request_ref": uuid.uuid4().hex, "ref": ref, "actor": "cli", "mode": options.mode}
-    answer = daemon.post("/v1/actions/kill", {**asked, "signal": options.signal, **guards})
+    answer = daemon.post("/v1/actions/kill", {**asked, **guards, "request_ref": uuid.uuid4().hex})
     if options.json:
         print_json(answer)
     elif options.mode == "key":

@@ -69,6 +69,8 @@ def run(options: Namespace) -> int:
         print_json(answer)
     else:
         print(legible(_told(answer)))
+        if count := answer["unfiltered_files"]:
+            print(f"{count} files are as they are committed: filters (Git LFS) are run only for you at your terminal")
         if answer["prompt"] == "not_given":
             print(legible(f"its prompt was not given to it: {answer['prompt_error']}"))
     return 1 if answer["prompt"] == "not_given" else 0

@@ -30,12 +30,14 @@ def run(options: Namespace) -> int:
     if options.json:
         print_json(listing)
         return 0
-    from agtmux.cli.panes import draw_groups, draw_panes
-    from agtmux.cli.table import terminal_width, wants_colour
+    from agtmux.cli.panes import confidence_note, draw_groups, draw_panes
+    from agtmux.cli.table import terminal_width, wants_colour, wrap
 
     _set_apart(listing["summary"])
     draw = draw_panes if options.what == "panes" else draw_groups
     print("\n".join(draw(listing, colour=wants_colour(), width=terminal_width())))
+    if options.what == "panes" and terminal_width() and (note := confidence_note(listing["items"])):
+        print("\n".join(["", *wrap(note, terminal_width())]))
     _warn(listing)
     if not listing["items"]:
         _say_unwatched(daemon)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from agtmux.cli import said
+from agtmux.cli.explain import SOURCES
 from agtmux.cli.options import add_common, client, print_json
 from agtmux.cli.refs import full_ref
-from agtmux.cli.times import local_time
+from agtmux.cli.times import local_time, short_time
 from agtmux.client import with_query
 from agtmux.domain.errors import AgtmuxError, ErrorCode
 from agtmux.domain.legible import legible
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 # Of an id, in a table: enough to find it by.
 _SHORT: Final = 12
 _HEADS: Final = ("AT", "ACTION", "RESULT", "BY", "AGENT", "PANE", "ID", "WHAT")
-_PANE: Final = _HEADS.index("PANE")
+_RELATIONS: Final = {"own": "this action itself", "followed": "soon after it, for this or another reason"}
+_ROOMY: Final = 110
+_FEW: Final = tuple(map(_HEADS.index, ("AT", "ACTION", "RESULT", "AGENT", "WHAT")))
 
 
 _ACTIONS: Final = "actions"
@@ -82,16 +85,22 @@ def run(options: Namespace) -> int:
     elif answer["items"]:
         from agtmux.cli.table import draw, terminal_width, wants_colour
 
-        rows = [_row(item) for item in answer["items"]]
-        print("\n".join(draw(_HEADS, rows, colour=wants_colour(), width=terminal_width(), place=_PANE)))
+        width = terminal_width()
+        # Where there is little room, what was done and when is worth more than by whom and where.
+        is_narrow = width is not None and width < _ROOMY
+        columns = _FEW if is_narrow else range(len(_HEADS))
+        rows = [[_row(item, is_narrow)[column] for column in columns] for item in answer["items"]]
+        heads = [_HEADS[column] for column in columns]
+        place = heads.index("PANE") if "PANE" in heads else None
+        print("\n".join(draw(heads, rows, colour=wants_colour(), width=width, place=place)))
     else:
         print("nothing fits what was asked for" if answer["filters"] else "nothing was done yet")
     return 0
 
 
-def _row(item: dict[str, Any]) -> tuple[str, ...]:
+def _row(item: dict[str, Any], is_narrow: bool) -> tuple[str, ...]:
     return (
-        local_time(item["requested_at"]),
+        short_time(item["requested_at"]) if is_narrow else local_time(item["requested_at"]),
         item["action_type"],
         item["result_code"],
         item["about"].get("actor") or "-",
@@ -118,13 +127,16 @@ def _lines(item: dict[str, Any]) -> list[str]:
     lines = [
         f"{item['action_type']} {item['action_id']}",
         f"  {item['result_code']}{error}, asked for by {item['about'].get('actor') or 'somebody'}"
-        f" at {item['requested_at']}, over at {item['completed_at'] or '-'}",
+        f" at {local_time(item['requested_at'])}, over at"
+        f" {local_time(item['completed_at']) if item['completed_at'] else '-'}",
         f"  {item['agent_type'] or 'runtime'} in {_place(item)}, runtime {item['runtime_id']}",
     ]
     about = {name: value for name, value in item["about"].items() if name not in ("actor", "force_stale")}
     lines += [f"  {name}: {value}" for name, value in about.items()]
     for event in item["events"]:
-        lines.append(f"  {event['relation']:<8} {event['ingested_at']} {event['source']} {event['event_type']}")
+        who = "agtmux noted" if event["relation"] == "own" else SOURCES.get(event["source"], f"{event['source']} said")
+        after = _RELATIONS.get(event["relation"], event["relation"])
+        lines.append(f"  {local_time(event['ingested_at'])}  {who} {event['event_type']} ({after})")
     return lines
 
 

@@ -23,6 +23,7 @@ SIGNS: Final[dict[str, tuple[str, str]]] = {
     "idle": ("·", ""),
     "unknown": ("~", "dim"),
 }
+NEEDS_YOU: Final = ("error", "waiting_approval", "waiting_input")
 _HEADS: Final = ("", "STATE", "AGENT", "AGE", "PANE", "ASKS / TITLE")
 _GROUP_HEADS: Final = ("", "STATE", "WAIT", "RUN", "PLACE", "{}", "AGENTS")
 # PANE and PLACE; where there is little room, the window and the pane are what one needs of them.
@@ -81,16 +82,31 @@ def _nothing(listing: dict[str, Any]) -> str:
 
 
 def summary_line(summary: dict[str, Any]) -> str:
-    counts = ", ".join(f"{count} {state}" for state, count in summary["by_state"].items())
+    """`8 agents, 4 need you (1 error, 3 waiting_approval); 3 running, 1 idle`."""
+    by_state: dict[str, int] = summary["by_state"]
+    asking = ", ".join(f"{count} {state}" for state, count in by_state.items() if state in NEEDS_YOU)
+    others = ", ".join(f"{count} {state}" for state, count in by_state.items() if state not in NEEDS_YOU)
     needs = summary["needs_action"]
-    wanting = f"{needs} {'needs' if needs == 1 else 'need'} you" if needs else "nobody needs you"
+    wanting = f"{needs} {'needs' if needs == 1 else 'need'} you ({asking})" if needs else "nobody needs you"
     agents = "1 agent" if summary["total"] == 1 else f"{summary['total']} agents"
-    return f"{agents}, {wanting}: {counts}"
+    return f"{agents}, {wanting}" + (f"; {others}" if others else "")
+
+
+def confidence_note(items: list[dict[str, Any]]) -> str | None:
+    """What the word behind a state means, where one stands there."""
+    unsure = [item for item in items if item["state"] != "unknown" and item["confidence"] != "high"]
+    if not unsure:
+        return None
+    return (
+        f"({unsure[0]['confidence']}) says how sure agtmux is of that state: less than high where the evidence is"
+        " incomplete, or where the screen and the agent's own reports differ. `agtmux explain PANE` tells why."
+    )
 
 
 def pane_row(item: dict[str, Any], now: datetime) -> tuple[str, ...]:
     identity = item["identity"]
-    age = now - datetime.fromisoformat(item["updated_at"])
+    # A daemon of an earlier version tells only when it last changed.
+    age = now - datetime.fromisoformat(item.get("state_since") or item["updated_at"])
     attention = item["attention"]
     state = item["state"]
     if state == "unknown" or item["confidence"] != "high":

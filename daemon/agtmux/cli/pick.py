@@ -189,10 +189,14 @@ class _Screen:
             Client(start=False, time_limit=_ANSWER_LIMIT).post(f"/v1/actions/{action}", asked)
             return {"approve": "approved", "deny": "denied"}[action]
 
-        self._aside.begin(ask, self._take_note)
+        def take(note: str | AgtmuxError) -> None:
+            if isinstance(note, AgtmuxError):
+                self._model.note = note.message
+                return
+            self._model.note = note
+            self._model.answered(item)
 
-    def _take_note(self, note: str | AgtmuxError) -> None:
-        self._model.note = note.message if isinstance(note, AgtmuxError) else note
+        self._aside.begin(ask, take)
 
     def _look(self) -> None:
         """Have the chosen one's screen fetched, if it is time. One that is slow to come is not asked for twice."""

@@ -71,6 +71,16 @@ class Model:
             self._asking = None
             self.note = "it has moved on meanwhile; nothing was answered"
 
+    def answered(self, item: dict[str, Any]) -> None:
+        """The next that waits is chosen, unless another was in the meantime."""
+        if self._chosen != item["runtime_id"]:
+            return
+        shown = self._shown()
+        for place in [*range(self._index + 1, len(shown)), *range(self._index)]:
+            if shown[place]["state"].startswith("waiting"):
+                self._choose(place)
+                return
+
     def take_preview(self, runtime_id: str, text: str) -> None:
         self._previews[runtime_id] = text
 
@@ -223,7 +233,8 @@ class Model:
         about = " · ".join(part for part in (place, item["branch"], item["cwd"]) if part)
         rule = paint(fit(f"── {cut(about, max(width - 4, 0))} ".ljust(width, "─"), width), "dim", colour)
         lines = self._previews.get(item["runtime_id"], "").rstrip().split("\n")[-(room - 1) :]
-        return [rule, *(cut(line.expandtabs(), width) for line in lines)]
+        # Agents fill their lines up with blanks, of which nothing is cut off.
+        return [rule, *(cut(line.expandtabs().rstrip(), width) for line in lines)]
 
 
 def _text(item: dict[str, Any]) -> str:

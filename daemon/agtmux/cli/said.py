@@ -12,7 +12,7 @@ from agtmux.cli.refs import full_ref
 from agtmux.cli.times import local_time
 from agtmux.client import Client, with_query
 from agtmux.domain.errors import AgtmuxError, ErrorCode
-from agtmux.domain.legible import legible
+from agtmux.domain.legible import legible, printable
 
 # `typing` costs every command four milliseconds and is needed by nobody at run time.
 TYPE_CHECKING = False
@@ -161,7 +161,7 @@ def _row(item: dict[str, Any]) -> tuple[str, ...]:
         item["source"],
         str(item["ref"] or item["worktree"] or item["target"]).removeprefix("pane:"),
         item["conversation_id"][:_SHORT],
-        legible(item["title"]),
+        printable(item["title"]),
     )
 
 
@@ -169,4 +169,4 @@ def _told(item: dict[str, Any]) -> str:
     """A message with a line above it that says whose it is."""
     who = "you" if item["role"] == "user" else item["agent_type"]
     more = " (longer than what is kept)" if item["is_cut"] else ""
-    return f"── {who} · {local_time(item['at'])}{more}\n{legible(item['content'], chr(10) + chr(9))}"
+    return f"── {who} · {local_time(item['at'])}{more}\n{printable(item['content'], chr(10) + chr(9))}"

@@ -13,6 +13,7 @@ from agtmux.domain.errors import AgtmuxError, ErrorCode
 _SAID = {
     "delivered": "delivered",
     "typed_not_submitted": "typed, and not submitted; agtmux send {ref} --enter does that",
+    "typed_in_shell": "typed into the shell or program there; agtmux cannot tell what it did with it",
 }
 
 
@@ -20,7 +21,8 @@ def configure(parser: ArgumentParser) -> None:
     parser.description = (
         "Types into an agent's prompt and reads back that it stands there, and with --enter that it was taken. Refused"
         " while the agent asks something, as what is typed would answer it, or while somebody has begun to type. The"
-        " text is sent as it is: what begins with / or ! is a command to most agents."
+        " text is sent as it is: what begins with / or ! is a command to most agents. A pane without an agent is given"
+        " nothing unless --shell says that a shell is meant."
     )
     parser.add_argument(
         "ref", help="a pane as `agtmux list panes` shows it, its agent's name, a ref, or %%N where one pane has it"
@@ -32,6 +34,11 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("--enter", action="store_true", help="and then Enter; alone, it submits what is typed there")
     parser.add_argument("--paste", action="store_true", help="as one paste, which is what happens anyway")
     parser.add_argument("--append", action="store_true", help="also if something is typed there already")
+    parser.add_argument(
+        "--shell",
+        action="store_true",
+        help="for a shell, or another program that is no agent; it is not read back, and refused if an agent is there",
+    )
     add_conditions(parser)
     add_common(parser)
 
@@ -45,6 +52,7 @@ def run(options: Namespace) -> int:
         "ref": full_ref(daemon, options.ref),
         "actor": "cli",
         "append": options.append,
+        "shell": options.shell,
         **what,
         **conditions(options),
     }
@@ -52,7 +60,7 @@ def run(options: Namespace) -> int:
     if options.json:
         print_json(answer)
     else:
-        print(_SAID[answer["result_code"]].format(ref=options.ref))
+        print(_SAID[answer["result_code"]].format(ref=options.ref + (" --shell" if options.shell else "")))
     return 0
 
 

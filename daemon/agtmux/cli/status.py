@@ -43,6 +43,8 @@ def _lines(health: dict[str, Any]) -> list[str]:
     if health["database"]["failed_commits"]:
         lines.append(f"the database refused {health['database']['failed_commits']} times; see the log")
     for target in health["targets"]:
-        trouble = target["error"]
-        lines.append(f"target {target['name']}: " + (trouble["message"] if trouble else target["health"]))
+        # A daemon that is older says nothing of warnings.
+        trouble, warning = target["error"], target.get("warning")
+        well = f"{target['health']}, but {warning}" if warning else target["health"]
+        lines.append(f"target {target['name']}: " + (trouble["message"] if trouble else well))
     return lines

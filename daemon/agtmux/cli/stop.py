@@ -42,10 +42,12 @@ def run(options: Namespace) -> int:
     if not options.yes:
         # What was shown is what is meant, whatever happens while one thinks.
         item = daemon.get(with_query("/v1/explain", {"ref": ref}))["item"]
+        if item["agent_type"] == "none":
+            raise AgtmuxError(ErrorCode.PRECONDITION_FAILED, "no agent is in that pane, so there is none to stop")
         what = f"Stop {item['agent_type']} in {item['ref'].removeprefix('pane:')} ({item['state']})"
         if not confirmed(legible(f"{what}{' and remove its worktree' if options.remove_worktree else ''}?")):
             if not is_terminal(sys.stdin):
-                raise AgtmuxError(ErrorCode.USAGE, "nobody is there to be asked; give --yes")
+                raise AgtmuxError(ErrorCode.USAGE, "there is no terminal to ask you in; give --yes")
             print("nothing was done")
             return 1
         guards.setdefault("if_runtime", item["runtime_id"])

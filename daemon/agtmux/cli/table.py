@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
+from agtmux.domain.legible import LEFT_TO_RIGHT, in_order, printable
+
 # `typing` costs every command four milliseconds and is needed by nobody at run time.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,12 +55,14 @@ def display_width(text: str) -> int:
         return len(text)
     from unicodedata import combining, east_asian_width
 
-    return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text)
+    return sum(
+        0 if combining(char) or char == LEFT_TO_RIGHT else 2 if east_asian_width(char) in "WF" else 1 for char in text
+    )
 
 
 def fit(text: str, width: int, *, keep_end: bool = False) -> str:
     """Cut or fill to exactly that many cells. Control characters never reach the terminal."""
-    text = "".join(char if char.isprintable() else " " for char in text)
+    text = printable(text, keep=LEFT_TO_RIGHT)
     if display_width(text) > width:
         while text and display_width(text) > width - 1:
             text = text[1:] if keep_end else text[:-1]
@@ -74,7 +78,7 @@ def cut(line: str, width: int | None) -> str:
 
 def wrap(text: str, width: int | None) -> list[str]:
     """Lines of whole words. A word that is too long stays whole, so that it can be copied."""
-    text = "".join(char if char.isprintable() else " " for char in text)
+    text = printable(text, keep=LEFT_TO_RIGHT)
     lines: list[str] = []
     for word in text.split():
         if lines and (width is None or display_width(lines[-1]) + 1 + display_width(word) <= width):
@@ -99,7 +103,7 @@ def draw(
         _share(widths, width - 2 * (len(widths) - 1))
     lines = [paint(_line(heads, widths, width, None), "bold", colour)]
     for number, row in enumerate(rows):
-        lines.append(paint(_line(row, widths, width, place), styles[number] if styles else "", colour))
+        lines.append(paint(in_order(_line(row, widths, width, place)), styles[number] if styles else "", colour))
     return lines
 
 

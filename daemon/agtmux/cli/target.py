@@ -21,7 +21,13 @@ _CONNECT_LIMIT = 20.0
 
 def configure(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="add|connect|list|remove")
-    add = actions.add_parser("add", help="watch another tmux server")
+    add = actions.add_parser(
+        "add",
+        help="watch another tmux server",
+        description="Watches another tmux server: one of this machine, by its socket, or that of another machine, over"
+        " SSH. A local socket that no server answers on is added with a warning: a server may start there later.",
+        epilog="example: agtmux target add vm1 --kind ssh",
+    )
     add.add_argument("name", help="letters, digits, . _ and -")
     add.add_argument("--kind", choices=["local", "ssh"], help="where it runs: local, or ssh if --ssh-target is given")
     add.add_argument(
@@ -55,7 +61,13 @@ def _add(options: Namespace) -> int:
         return 0
     try:
         item = daemon.post(f"/v1/targets/{options.name}/connect", {})["item"]
-        print(f"{options.name} is watched, with {_panes(item)}")
+        if item["warning"]:
+            # It may be a server that is yet to start, or a name that was mistyped.
+            print(f"{options.name} is watched")
+            undo = f"`agtmux target remove {options.name} --yes` takes it back"
+            print(legible(f"agtmux: {item['warning']}; if that name is wrong, {undo}"), file=sys.stderr)
+        else:
+            print(f"{options.name} is watched, with {_panes(item)}")
     except AgtmuxError as error:
         print(f"{options.name} is watched, but cannot be looked at yet; it is tried again and again")
         print(legible(f"agtmux: {error}"), file=sys.stderr)
@@ -82,13 +94,14 @@ def _list(options: Namespace) -> int:
         return 0
     from agtmux.cli.table import draw, terminal_width, wants_colour
 
-    heads = ("NAME", "KIND", "HEALTH", "PANES", "HOST", "TMUX SOCKET", "")
+    heads = ("NAME", "KIND", "HEALTH", "PANES", "SEEN", "HOST", "TMUX SOCKET", "")
     rows = [
         (
             item["name"],
             item["kind"],
             item["health"],
             str(item["panes"]),
+            _seen(item, listing["generated_at"]),
             item["ssh_target"] or "-",
             item["tmux_socket"] or "default",
             item["error"]["message"] if item["error"] else item["warning"] or "",
@@ -97,6 +110,18 @@ def _list(options: Namespace) -> int:
     ]
     print("\n".join(draw(heads, rows, colour=wants_colour(), width=terminal_width())))
     return 0
+
+
+def _seen(item: dict[str, Any], now: str) -> str:
+    """How long ago it was looked at."""
+    from datetime import datetime
+
+    from agtmux.domain.durations import format_age
+
+    if item["last_seen_at"] is None:
+        return "never"
+    ago = datetime.fromisoformat(now) - datetime.fromisoformat(item["last_seen_at"])
+    return format_age(int(ago.total_seconds() * 1_000_000))
 
 
 def _remove(options: Namespace) -> int:

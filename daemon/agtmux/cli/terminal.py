@@ -46,6 +46,8 @@ def own_screen(terminal: int, output: TextIO) -> Generator[int, None, None]:
         os.kill(os.getpid(), signal.SIGSTOP)
         enter()
 
+    # Also where it was ignored, as a script does with `&` and nohup: on this screen, Ctrl-C is a key that leaves.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     signal.signal(signal.SIGHUP, lambda *_: sys.exit(129))
     signal.signal(signal.SIGTSTP, rest)

@@ -18,3 +18,10 @@ def local_time(moment: str) -> str:
     """When it was, by the clock on the wall."""
     year, month, day, hour, minute, second = (int(moment[at:end]) for at, end in _PARTS)
     return strftime("%Y-%m-%d %H:%M:%S", localtime(timegm((year, month, day, hour, minute, second))))
+
+
+def short_time(moment: str) -> str:
+    """The same for a table: without the date if it was today, without the seconds if not."""
+    whole = local_time(moment)
+    is_today = whole.startswith(strftime("%Y-%m-%d"))
+    return whole[11:] if is_today else whole[5:16]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime, timedelta
 
-from agtmux.cli.panes import SIGNS, draw_groups, draw_panes
+from agtmux.cli.panes import NEEDS_YOU, SIGNS, draw_groups, draw_panes
 
 # `typing` costs every command four milliseconds and is needed by nobody at run time.
 TYPE_CHECKING = False
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from typing import Any, Final
 
 _URGENCY: Final = {state: rank for rank, state in enumerate(SIGNS)}
-_NEEDS_YOU: Final = ("error", "waiting_approval", "waiting_input")
 
 
 class View:
@@ -56,7 +55,7 @@ class View:
     @property
     def needs_you(self) -> int:
         """How many rows of the table do."""
-        return sum((item.get("state") or item["top_state"]) in _NEEDS_YOU for item in self._items.values())
+        return sum((item.get("state") or item["top_state"]) in NEEDS_YOU for item in self._items.values())
 
     def draw(self, *, colour: bool, width: int | None) -> list[str]:
         draw = draw_panes if self._scope == "panes" else draw_groups

@@ -40,9 +40,10 @@ With --all and --any, agents may come and go.
 exit status:
   0    the state is reached
   5    no such agent, or it has ended
-  10   another agent has begun to wait for approval or input; those that waited
-       when you asked do not count. With --all and --any, that may also be one
-       that is waited for, in a state that --for does not list
+  10   an agent needs you: the one you wait for asks for approval or input itself
+       (with --all one of them, with --any all of them) and --for does not list
+       that, or another agent has begun to ask; others that asked already when
+       you began to wait do not count
   124  the time is up"""
 
 
@@ -58,7 +59,9 @@ def configure(parser: ArgumentParser) -> None:
     who.add_argument("--any", action="store_true", help="until one agent is")
     parser.add_argument("--for", dest="states", metavar="STATE[,…]", required=True, help=f"of {', '.join(SIGNS)}")
     parser.add_argument("--timeout", metavar="D", help="give up after this long, as 30s or 10m; 0s only looks")
-    parser.add_argument("--ignore-others", action="store_true", help="never end with 10")
+    parser.add_argument(
+        "--ignore-others", action="store_true", help="never end with 10, also when the agent you wait for asks"
+    )
     add_places(parser)
     add_common(parser)
 
@@ -171,22 +174,29 @@ class _Vigil:
         if reached and (len(reached) == len(self.items) or not self._who.needs_all):
             self.items = self.items if self._who.needs_all else reached
             return "reached"
-        before, new = self._waiting, [item for item in items if self._counts(item)]
+        before = self._waiting
         self._waiting = {item["runtime_id"] for item in items if item["state"] in _WAITING}
-        self.needs_you = [] if before is None else [item for item in new if item["runtime_id"] not in before]
+        if not self._ignores_others:
+            blocked = self._blocked()
+            new = [item for item in items if before is not None and self._has_begun_to_ask(item, before)]
+            self.needs_you = blocked + [item for item in new if item not in blocked]
         return "other_needs_you" if self.needs_you else None
+
+    def _blocked(self) -> list[Item]:
+        """Those who are waited for and cannot get there before you answer, however long they have waited for that."""
+        asking = [item for item in self.items if item["state"] in _WAITING and item["state"] not in self.states]
+        return asking if self._who.needs_all or len(asking) == len(self.items) else []
 
     def pending(self) -> str:
         missing = [item for item in self.items if item["state"] not in self.states]
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         return f"{_named(missing[0])} ({missing[0]['state']}){more}"
 
-    def _counts(self, item: Item) -> bool:
-        if self._ignores_others or item["state"] not in _WAITING:
+    def _has_begun_to_ask(self, item: Item, before: set[str]) -> bool:
+        if item["state"] not in _WAITING or item["runtime_id"] in before:
             return False
-        if all(item["runtime_id"] != each["runtime_id"] for each in self.items):
-            return True
-        return not self._who.ref and item["state"] not in self.states
+        is_waited_for = any(item["runtime_id"] == each["runtime_id"] for each in self.items)
+        return not is_waited_for or item["state"] not in self.states
 
     def _gone(self) -> AgtmuxError:
         if not self._who.ref:

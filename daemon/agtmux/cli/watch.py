@@ -15,12 +15,13 @@ from agtmux.cli.table import is_terminal, terminal_width, wants_colour
 from agtmux.client import Client, with_query
 from agtmux.domain.durations import SECOND, parse_duration
 from agtmux.domain.errors import AgtmuxError, ErrorCode
-from agtmux.follow import follow, say
+from agtmux.domain.legible import legible_json
+from agtmux.follow import follow
 
 # `typing` costs every command four milliseconds and is needed by nobody at run time.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Final
+    from typing import Any, Final
 
 _INTERVAL: Final = "2s"
 # Seconds; a month would be more milliseconds than poll takes.
@@ -28,6 +29,11 @@ _LONGEST_POLL: Final = 86_400.0
 
 
 def configure(parser: ArgumentParser) -> None:
+    parser.description = (
+        "Shows what agents do as it changes: a live table in a terminal, which q or Ctrl-C leaves, and in a pipe a new"
+        " table whenever something has changed. It goes on through restarts of the daemon: while the daemon is away it"
+        " says so, shows what was last known, and waits; it does not start one that you have stopped."
+    )
     parser.add_argument(
         "--scope", choices=["panes", "windows", "sessions"], default="panes", help="what to watch (panes)"
     )
@@ -54,30 +60,29 @@ def run(options: Namespace) -> int:
     daemon = client(options)
     if as_lines:
         return _print_lines(daemon, asked, options.cursor, once=options.once)
-    path = with_query("/v1/watch", asked | {"once": "1" if options.once else None})
     if is_terminal(sys.stdin) and is_terminal(sys.stdout) and not options.once:
         from agtmux.cli.live import show_live
 
         # What is wrong with the question, or with the daemon, is said before the screen is taken.
         daemon.get(with_query(f"/v1/{options.scope}", filters(options)))
-        return show_live(daemon, path)
-    return _print_tables(daemon, path, interval, once=options.once)
+        return show_live(daemon, asked)
+    return _print_table_once(daemon, asked) if options.once else _print_tables(daemon, asked, interval)
 
 
 def _print_lines(daemon: Client, asked: dict[str, str | None], cursor: str | None, *, once: bool) -> int:
-    """The daemon's lines as they are, through restarts of the daemon as well."""
+    """The daemon's lines, through restarts of the daemon as well."""
     output = _Output()
     if once:
         return _print_once(daemon, with_query("/v1/watch", asked | {"cursor": cursor, "once": "1"}), output)
     for line, _ in follow(daemon, asked, output, cursor):
-        output.write(line + b"\n")
+        output.write(legible_json(line) + b"\n")
     return 0
 
 
 def _print_once(daemon: Client, path: str, output: _Output) -> int:
     try:
         for line in daemon.lines(path, output.wait):
-            output.write(line + b"\n")
+            output.write(legible_json(line) + b"\n")
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -85,46 +90,31 @@ def _print_once(daemon: Client, path: str, output: _Output) -> int:
     return 0
 
 
-def _print_tables(daemon: Client, path: str, interval: float, *, once: bool) -> int:
-    """The table, and again whenever it has changed."""
+def _print_table_once(daemon: Client, asked: dict[str, str | None]) -> int:
     from agtmux.cli.view import View
 
-    output, view = _Output(), View()
-    printed_at: float | None = None
-    is_stale = False
-
-    def print_table() -> None:
-        nonlocal printed_at, is_stale
-        gap = [] if printed_at is None else [""]
-        text = "\n".join([*gap, *view.draw(colour=wants_colour(), width=terminal_width()), ""])
-        output.write(text.encode(sys.stdout.encoding or "utf-8", "replace"))
-        printed_at, is_stale = time.monotonic(), False
-
-    def wait(connection: int) -> None:
-        while is_stale:
-            due = 0.0 if printed_at is None else printed_at + interval - time.monotonic()
-            if due <= 0:
-                print_table()
-            elif output.wait(connection, due):
-                return
-        output.wait(connection)
-
+    view = View()
     try:
-        for line in daemon.lines(path, wait):
-            said = json.loads(line)
-            view.take(said)
-            is_stale |= said["type"] != "reset"
+        for line in daemon.lines(with_query("/v1/watch", asked | {"once": "1"})):
+            view.take(json.loads(line))
     except BrokenPipeError:
         raise
     except OSError as error:
-        # Its daemon was killed within a line.
-        if once:
-            raise _gone(error) from None
-    if is_stale:
-        print_table()
-    if not once:
-        say("agtmuxd has stopped")
+        raise _gone(error) from None
+    _Output().write(_text(view.draw(colour=wants_colour(), width=terminal_width())))
     return 0
+
+
+def _print_tables(daemon: Client, asked: dict[str, str | None], interval: float) -> int:
+    """The table, and again whenever it has changed, through restarts of the daemon as well."""
+    pace = _Tables(interval)
+    for _, said in follow(daemon, asked, pace):
+        pace.take(said)
+    return 0
+
+
+def _text(lines: list[str]) -> bytes:
+    return "\n".join([*lines, ""]).encode(sys.stdout.encoding or "utf-8", "replace")
 
 
 def _gone(error: OSError) -> AgtmuxError:
@@ -167,3 +157,39 @@ class _Output:
         if ready.pop(self._descriptor, 0) & (select.POLLERR | select.POLLHUP):
             raise BrokenPipeError
         return bool(ready)
+
+
+class _Tables:
+    """Tables on standard output, as the pace of a watch stream: not more often than they may come."""
+
+    def __init__(self, interval: float) -> None:
+        from agtmux.cli.view import View
+
+        self._output, self._view = _Output(), View()
+        self._interval = interval
+        self._printed_at: float | None = None
+        self._is_stale = False
+
+    def take(self, line: dict[str, Any]) -> None:
+        self._view.take(line)
+        self._is_stale |= line["type"] != "reset"
+
+    def wait(self, connection: int) -> None:
+        while self._is_stale:
+            due = 0.0 if self._printed_at is None else self._printed_at + self._interval - time.monotonic()
+            if due <= 0:
+                self._print()
+            elif self._output.wait(connection, due):
+                return
+        self._output.wait(connection)
+
+    def rest(self, seconds: float) -> None:
+        # The daemon is away: what it last said is printed, and nothing is left to print later.
+        if self._is_stale:
+            self._print()
+        self._output.rest(seconds)
+
+    def _print(self) -> None:
+        gap = [] if self._printed_at is None else [""]
+        self._output.write(_text([*gap, *self._view.draw(colour=wants_colour(), width=terminal_width())]))
+        self._printed_at, self._is_stale = time.monotonic(), False

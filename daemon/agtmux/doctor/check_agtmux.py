@@ -27,6 +27,11 @@ def check_daemon(facts: Facts) -> Iterator[Finding]:
     elif daemon.version is not None:
         message = f"agtmuxd {daemon.version} is running and cannot tell how it is, as doctor is newer than it"
         yield Finding(Level.PROBLEM, "daemon_outdated", message, RESTART)
+    elif daemon.is_unsafe:
+        message = "agtmuxd was not asked, because other users could replace its socket"
+        yield Finding(
+            Level.NOTE, "daemon_not_asked", message, "mend the socket as named below, then agtmux doctor again"
+        )
     elif daemon.pid is not None:
         message = f"agtmuxd is running as process {daemon.pid} and does not answer{_on(facts)}"
         yield Finding(Level.PROBLEM, "daemon_silent", message, RESTART)

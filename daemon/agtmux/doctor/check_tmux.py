@@ -55,7 +55,7 @@ def _health(target: WatchedTarget, agents: int | None) -> Finding:
     look = f"agtmux target connect {name}"
     if target.health is not Health.OK or target.error:
         is_down = target.health is Health.DOWN
-        why = (target.error or "it has answered again, once so far").removeprefix(f"{name}: ")
+        why = (target.error or target.excess or "it has answered again, once so far").removeprefix(f"{name}: ")
         level, code = (Level.PROBLEM, "target_down") if is_down else (Level.WARNING, "target_degraded")
         return Finding(level, code, f"{kind}, {target.health.value}: {why}", target.mend or look, target=name)
     if target.has_server is None:

@@ -96,6 +96,8 @@ class NoDaemon:
     version: str | None = None
     # Whether anybody listens on the socket.
     is_heard: bool = False
+    # Others could replace its socket, so nothing is sent to it.
+    is_unsafe: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,8 @@ class WatchedTarget:
     mend: str = ""
     # Why its hooks are not heard.
     warning: str | None = None
+    # What it has, or reports, more of than is taken in.
+    excess: str | None = None
     # None before it was looked at.
     has_server: bool | None = None
     tmux_said: str = ""

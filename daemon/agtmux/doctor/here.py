@@ -160,7 +160,7 @@ def try_hook(path: str | None) -> HookProgram:
 
 def _hands_on(path: str) -> bool:
     """Raises OSError if that cannot be found out."""
-    with tempfile.TemporaryDirectory(prefix="agtmux-") as folder, socket.socket(socket.AF_UNIX) as listener:
+    with _folder_for_socket() as folder, socket.socket(socket.AF_UNIX) as listener:
         door = str(Path(folder) / "s")
         listener.bind(door)
         listener.listen()
@@ -181,6 +181,15 @@ def _hands_on(path: str) -> bool:
                 return _is_called(listener, hook)
             finally:
                 hook.kill()
+
+
+def _folder_for_socket() -> tempfile.TemporaryDirectory[str]:
+    """In TMPDIR, unless no socket's path fits in there: macOS takes 103 bytes, Linux 107."""
+    folder = tempfile.TemporaryDirectory(prefix="agtmux-")
+    if len(os.fsencode(folder.name)) + len("/s") <= 103:
+        return folder
+    folder.cleanup()
+    return tempfile.TemporaryDirectory(prefix="agtmux-", dir="/tmp")
 
 
 def _is_called(listener: socket.socket, hook: subprocess.Popen[bytes]) -> bool:

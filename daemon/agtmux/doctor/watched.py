@@ -31,6 +31,7 @@ def watched_targets(world: World, fleet: Fleet, only: TargetId | None) -> tuple[
                 error=None if error is None else error["message"],
                 mend=fleet.mend_of(target_id),
                 warning=fleet.warning_of(target_id),
+                excess=fleet.excess_of(target_id),
                 has_server=None if known is None else known.has_server,
                 tmux_said="" if known is None else known.tmux_said,
                 clock_ahead=0.0 if known is None else known.ahead,

@@ -1,7 +1,7 @@
 """Every error agtmux reports to anyone.
 
 One class, one code, one sentence that says what happened and what to do, and optional details. The code decides
-the exit status of a command and the HTTP status of a response:
+the exit status of a command, the HTTP status of a response and the JSON-RPC number of a refused MCP tool call:
 
 AgtmuxError
 ├── exit 1, failed                      E_INTERNAL, E_STORE, E_TIMEOUT, E_UNSUPPORTED, E_TOO_LARGE, E_EVENT_INVALID,
@@ -102,6 +102,46 @@ STATUSES: Final[dict[ErrorCode, tuple[int, int]]] = {
 }
 
 
+# code → (JSON-RPC number, its name), as a refused MCP tool call carries it in its `_meta`. The orchestrator protocol
+# names -32602 and -32000 to -32002; every other code has a number of its own in the range that JSON-RPC reserves for
+# servers. Programs sort by these numbers: none is given to another code. -32603 is for faults of agtmux itself alone.
+JSONRPC_ERRORS: Final[dict[ErrorCode, tuple[int, str]]] = {
+    ErrorCode.INTERNAL: (-32603, "Internal error"),
+    ErrorCode.USAGE: (-32602, "Invalid params"),
+    ErrorCode.REF_INVALID: (-32602, "Invalid params"),
+    ErrorCode.REF_INVALID_ENCODING: (-32602, "Invalid params"),
+    ErrorCode.TOO_LARGE: (-32602, "Invalid params"),
+    ErrorCode.NOT_FOUND: (-32602, "Invalid params"),
+    ErrorCode.REF_NOT_FOUND: (-32000, "Agent not found"),
+    ErrorCode.REF_AMBIGUOUS: (-32000, "Agent not found"),
+    ErrorCode.RUNTIME_STALE: (-32000, "Agent not found"),
+    ErrorCode.TIMEOUT: (-32001, "Timeout"),
+    ErrorCode.TARGET_UNREACHABLE: (-32001, "Timeout"),
+    ErrorCode.LIMIT_RATE: (-32002, "Rate limit"),
+    ErrorCode.LIMIT_PANES: (-32002, "Rate limit"),
+    ErrorCode.FORBIDDEN: (-32003, "Forbidden"),
+    ErrorCode.UNAUTHORIZED: (-32004, "Unauthorized"),
+    ErrorCode.UNSUPPORTED: (-32005, "Unsupported"),
+    ErrorCode.PRECONDITION_FAILED: (-32006, "Precondition failed"),
+    ErrorCode.SNAPSHOT_EXPIRED: (-32007, "Snapshot expired"),
+    ErrorCode.IDEMPOTENCY_CONFLICT: (-32008, "Idempotency conflict"),
+    ErrorCode.PID_UNAVAILABLE: (-32009, "Process unknown"),
+    ErrorCode.DIALOG_OPEN: (-32010, "Dialog open"),
+    ErrorCode.DRAFT_PRESENT: (-32011, "Draft present"),
+    ErrorCode.DELIVERY_UNCERTAIN: (-32012, "Delivery uncertain"),
+    ErrorCode.AGENT_FAILED: (-32013, "Agent failed"),
+    ErrorCode.TARGET_NOT_FOUND: (-32014, "Target not found"),
+    ErrorCode.TARGET_EXISTS: (-32015, "Target exists"),
+    ErrorCode.CURSOR_INVALID: (-32016, "Cursor invalid"),
+    ErrorCode.CURSOR_EXPIRED: (-32017, "Cursor expired"),
+    ErrorCode.EVENT_INVALID: (-32018, "Event invalid"),
+    ErrorCode.CONFIG: (-32019, "Settings invalid"),
+    ErrorCode.STORE: (-32020, "Database failed"),
+    ErrorCode.ALREADY_RUNNING: (-32021, "Already running"),
+    ErrorCode.DAEMON_UNAVAILABLE: (-32022, "Daemon unavailable"),
+}
+
+
 class AgtmuxError(Exception):
     """Something that was asked for did not happen; says which thing, why, and what to do."""
 
@@ -118,6 +158,11 @@ class AgtmuxError(Exception):
     @property
     def http_status(self) -> int:
         return STATUSES[self.code][1]
+
+    @property
+    def jsonrpc(self) -> tuple[int, str]:
+        """The number and the name that it has as a JSON-RPC error."""
+        return JSONRPC_ERRORS[self.code]
 
     def as_json(self) -> dict[str, object]:
         """The one error shape, the same over HTTP and on standard output."""

@@ -54,6 +54,8 @@ class Pane:
     cwd: str = ""
     # The git branch of `cwd`, empty where there is none.
     branch: str = ""
+    # The top of the git work tree that `cwd` is in, empty where it is in none.
+    worktree: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,9 @@ class RemotePuppet(Puppet):
 
     def __init__(self, home: Home, vm: Sshd, folder: Path) -> None:
         self.home, self.name, self.folder = home, "one", folder
-        self.pane = vm.pane(agent=None, command=f"bash -c 'exec -a claude {sys.executable} {PROGRAM} one {folder}'")
+        self.pane = vm.pane(
+            agent=None, command=f'bash -c \'exec -a claude "{sys.executable}" "{PROGRAM}" one {folder}\''
+        )
         wait_until(self.log, "the puppet")
 
 

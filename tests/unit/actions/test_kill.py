@@ -32,6 +32,8 @@ class Probe:
             raise answer
         return answer
 
+    def check_reachable(self, target_id: object) -> None: ...
+
     def pane(self, target_id: object, pane_id: object) -> Any:
         return SimpleNamespace(pid=99, foreground=[SimpleNamespace(pid=100, started=0.0)])
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agtmux.actions.output import legible_lines
 from agtmux.cli.pick_model import JUMP, LEAVE, NEST, Model
 from agtmux.cli.table import display_width
 
@@ -254,3 +255,33 @@ def test_forty_columns_and_eight_rows_are_enough():
     lines = screen(model, 40, 8)
     assert [line.rstrip() for line in lines if line.startswith(">")] == [">  !  agent  1m   question 9"]
     assert len([line for line in lines if "question" in line]) == 6
+
+
+def test_after_an_answer_the_next_that_waits_is_chosen():
+    waiting = (agent(1, "waiting_approval", asks="ls"), agent(2), agent(3, "waiting_input"), agent(4))
+    model = a_model(*waiting)
+    model.answered(waiting[0])
+    assert chosen(model) == "%3"
+    # From the last it goes on with the first.
+    model.answered(waiting[2])
+    assert chosen(model) == "%1"
+
+
+def test_who_was_chosen_during_an_answer_stays_chosen():
+    waiting = (agent(1, "waiting_approval", asks="ls"), agent(2), agent(3, "waiting_input"))
+    model = a_model(*waiting)
+    press(model, "down")
+    model.answered(waiting[0])
+    assert chosen(model) == "%2"
+
+
+def test_blanks_at_the_end_of_a_line_of_the_screen_are_not_said_to_be_cut_off():
+    model = a_model(agent(1))
+    model.take_preview("runtime-1", "done" + " " * 200 + "\nlong " + "x" * 200)
+    lines = screen(model)
+    assert "done" in lines
+    assert sum(line.endswith("…") for line in lines) == 1
+
+
+def test_a_screen_has_blanks_where_an_agent_draws_no_break_spaces():
+    assert legible_lines("\u276f\u00a0say\u2003it\n\x1b[0m") == "\u276f say it\n\N{REPLACEMENT CHARACTER}[0m"

@@ -36,10 +36,18 @@ def test_a_hook_that_hangs_is_not_waited_for(tmp_path: Path) -> None:
 
 
 def test_a_hook_that_cannot_be_tried_is_not_called_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nothing"))
+    assert try_hook(a_hook(tmp_path, compose())).works is None
+
+
+def test_a_hook_is_tried_also_where_temporary_files_have_long_paths(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     deep = tmp_path / ("x" * 120)
     deep.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(deep))
-    assert try_hook(a_hook(tmp_path, compose())).works is None
+    assert try_hook(a_hook(tmp_path, compose())).works is True
+    assert list(deep.iterdir()) == []
 
 
 def test_trying_a_hook_leaves_nothing_behind(tmp_path: Path, short_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
