@@ -1,6 +1,7 @@
 """What every test shares: asyncio's debug mode, hypothesis profiles, a folder for Unix sockets."""
 
 import os
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,6 +27,11 @@ settings.register_profile("ci", settings.get_profile("default"), max_examples=30
 settings.register_profile("fuzz", settings.get_profile("default"), max_examples=3_000)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
+
+# Started with `&` in a script or below nohup, a run inherits that SIGINT is ignored, and so would all that it starts.
+# The programs under test are to be started as a terminal starts them.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 LAST_STATUS = "agtmux/exitstatus"
 

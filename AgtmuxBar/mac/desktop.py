@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -35,7 +34,7 @@ class MacDesktop:
 
     def command(self) -> Sequence[str]:
         """By the bundle's own script, or by the Python that runs us."""
-        return [str(self._bundle.commands / "agtmux")] if self._bundle else [sys.executable, "-m", "agtmux.cli.main"]
+        return [str(self._bundle.commands / "agtmux")] if self._bundle else paths.python_module("agtmux.cli.main")
 
     def open_terminal(self, argv: Sequence[str], settings: Settings, *, stays: bool = False) -> None:
         spawn.start(terminals.argv_to_open(argv, settings.terminal, stays=stays))

@@ -162,7 +162,7 @@ def job(program: Path, log: Path, home: Path) -> dict[str, Any]:
     content: dict[str, Any] = plistlib.loads(template)
     content["ProgramArguments"] = [str(program)]
     content["StandardErrorPath"] = str(log)
-    content["WorkingDirectory"] = str(home)
+    content["WorkingDirectory"] = "/"
     mine = for_child(home=home)
     kept = {name: mine[name] for name in _INHERITED if name in mine}
     # Not this process's PATH: a shell that has started us once would stay in it.

@@ -146,7 +146,7 @@ def _python(bundle: Bundle | None) -> Verdict:
     if bundle is None:
         return None, "not in a bundle"
     python = str(bundle.commands / "python3")
-    said = spawn.checked([python, "-m", "agtmux.cli.main", "--version"]).strip()
+    said = spawn.checked([python, "-P", "-m", "agtmux.cli.main", "--version"]).strip()
     alone = spawn.checked([python, "-I", "-S", "-c", "import json, sys; print(sys.version.split()[0])"]).strip()
     return said == f"agtmux {__version__}" and bool(alone), f"{alone}; as a module: {said}"
 

@@ -23,7 +23,7 @@ def run() -> list[Row]:
         env = environment(folder)
         with tmux_server(env) as server:
             server.add_panes(PANES)
-            command = f"bash -c 'exec -a claude {sys.executable} {_PROGRAM} one {folder}'"
+            command = f'bash -c \'exec -a claude "{sys.executable}" "{_PROGRAM}" one {folder}\''
             words = ["tmux", "new-window", "-dPF", "#{pane_id}", command]
             pane = subprocess.run(words, env=env, check=True, capture_output=True, text=True).stdout.strip()
             with daemon_in(folder, env, PANES + 1) as stage:

@@ -27,6 +27,10 @@ _STILL_FOR = 20.0
 _STILL_LIMIT = 40.0
 
 
+class TooLongError(SystemExit):
+    """A measurement that did not end in its time. No Exception: what is measured would take it for the daemon's."""
+
+
 class Stage(NamedTuple):
     folder: Path
     socket: str
@@ -265,14 +269,13 @@ def bounded(seconds: int) -> Iterator[None]:
     """Says how busy the machine is, and sees to it that too long a measurement, or one that is ended, cleans up."""
     print(f"  load {Path('/proc/loadavg').read_text().strip()}", file=sys.stderr)
 
-    endings = {signal.SIGALRM: f"not measured within {seconds} seconds", signal.SIGTERM: "ended"}
+    endings = {signal.SIGALRM: TooLongError(f"not within {seconds} seconds"), signal.SIGTERM: SystemExit("ended")}
 
     def end(number: int, _: object) -> None:
         # Once: what is cleaned up from now on is not to be left half done.
         for each in endings:
             signal.signal(each, signal.SIG_IGN)
-        # Not TimeoutError, which is an OSError and would pass for the daemon's.
-        raise SystemExit(endings[signal.Signals(number)])
+        raise endings[signal.Signals(number)]
 
     before = {number: signal.signal(number, end) for number in endings}
     signal.alarm(seconds)

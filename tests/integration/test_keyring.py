@@ -33,10 +33,10 @@ print(json.dumps(told))
 TOKEN = """
 import asyncio, json, sys
 from pathlib import Path
-from agtmux.api.board.token import TokenStore
+from agtmux.api.board.token import RunToken, TokenStore
 from agtmux.domain.errors import AgtmuxError
 async def main():
-    store = TokenStore(None, Path(sys.argv[1]))
+    store = TokenStore(None, Path(sys.argv[1]), RunToken())
     try:
         return [await store.load(), await store.load(), await store.load(anew=True), await store.load()]
     except AgtmuxError as error:
@@ -57,7 +57,7 @@ def session(tmp_path: Path, script: str, how: str, asks: str = ASKS, **env: str)
         **env,
     }
     done = subprocess.run(
-        ["dbus-run-session", "--", "sh", "-c", script.format(ask=f"{sys.executable} {program} {how}")],
+        ["dbus-run-session", "--", "sh", "-c", script.format(ask=f'"{sys.executable}" "{program}" {how}')],
         env=environment,
         capture_output=True,
         text=True,
@@ -95,7 +95,9 @@ def test_a_keyring_that_writes_plain_text_is_not_asked(tmp_path: Path) -> None:
     told = session(tmp_path, "{ask}", "look", **env)
     assert told == {"backend": "plaintext", "before": None}
     told = session(tmp_path, "{ask}", str(tmp_path / "no-file"), TOKEN, **env)
-    assert "--token-file" in told["tokens"][0]
+    first, again, new, last = told["tokens"]
+    assert first == again != new == last, "a token of this run"
+    assert "written down" not in told["tokens"]
     assert not (tmp_path / "no-file").exists()
 
 

@@ -120,6 +120,11 @@ class Home:
         (self.folder / "config").mkdir(exist_ok=True)
         (self.folder / "config" / "config.toml").write_text(text, "utf-8")
 
+    def agree_to_the_bridge(self) -> None:
+        """As the user who has once said yes: agents' settings may have it."""
+        self.state.mkdir(mode=0o700, exist_ok=True)
+        (self.state / "mcp-consent.json").write_text('{"schema_version": 1, "register": true, "agents": {}}')
+
     # The command
 
     def run(

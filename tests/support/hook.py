@@ -146,6 +146,7 @@ def sources() -> dict[str, str]:
         "spool": (folder / "spool.py").read_text("utf-8"),
         "wait": (folder / "wait.py").read_text("utf-8"),
         "redact": (folder.parent / "domain" / "redact.py").read_text("utf-8"),
+        "owners": (folder.parent / "probe" / "owners.py").read_text("utf-8"),
     }
 
 

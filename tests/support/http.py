@@ -52,7 +52,9 @@ def request(method: str, path: str, content: object = None, headers: dict[str, s
 
 
 class Connection:
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, holds_to_schemas: bool = True) -> None:
+        """A benchmark holds nothing to its schema: for 500 panes that takes many times as long as the daemon does."""
+        self._holds_to_schemas = holds_to_schemas
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._socket.settimeout(_TIME_LIMIT)
         self._rest = b""
@@ -99,7 +101,8 @@ class Connection:
             body = b"".join(iter(self.chunk, b""))
         else:
             body = self._take(int(headers.get("content-length", "0")))
-        check_answer(*asked, status, headers.get("content-type", ""), body)
+        if self._holds_to_schemas:
+            check_answer(*asked, status, headers.get("content-type", ""), body)
         return Answer(status, headers, body)
 
     def head(self) -> tuple[int, dict[str, str]]:
@@ -121,7 +124,8 @@ class Connection:
         if not content:
             return None
         line = json.loads(content)
-        check_line(line)
+        if self._holds_to_schemas:
+            check_line(line)
         return line
 
     def is_ended(self) -> bool:

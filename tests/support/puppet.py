@@ -30,7 +30,7 @@ import time
 import tty
 from pathlib import Path
 
-RULE = "─" * 78
+DIM, OFF = "\x1b[2m", "\x1b[0m"
 PASTE, PASTED = b"\x1b[200~", b"\x1b[201~"
 WHERE, HERE, HERE_BEGUN = "\x1b[6n", re.compile(rb"\x1b\[\d+;\d+R"), re.compile(rb"\x1b\[\d*;?\d*")
 
@@ -159,9 +159,11 @@ class Puppet:
             self.draft += key.decode("latin-1")
 
     def draw(self) -> None:
+        # Frames go from side to side, as a real agent's do.
+        rule = "─" * os.get_terminal_size(1).columns
         lines = ["", *(f"❯ {text.splitlines()[0][:60]}" for text in self.sent[-3:]), ""]
         if self.dialog is not None:
-            lines += [RULE, " Bash command", "", f"   {self.dialog[1]}", "   Make a label", ""]
+            lines += [rule, " Bash command", "", f"   {self.dialog[1]}", f"   {DIM}Make a label{OFF}", ""]
             lines += [" Do you want to proceed?", " ❯ 1. Yes", "   2. Yes, and don't ask again for touch commands"]
             lines += ["   3. No, and tell Claude what to do differently (esc)", "", " Esc to cancel"]
         else:
@@ -170,7 +172,7 @@ class Puppet:
             shown = self.draft.expandtabs(4).split("\n")
             if len(shown) > 4:
                 shown = [f"[Pasted text #1 +{len(shown) - 1} lines]"]
-            lines += [RULE, f"❯ {shown[0]}", *(f"  {line}" for line in shown[1:]), RULE, "  ? for shortcuts"]
+            lines += [rule, f"❯ {shown[0]}", *(f"  {line}" for line in shown[1:]), rule, "  ? for shortcuts"]
         # In one piece, so that nobody sees half of it.
         sys.stdout.write("\x1b[?2026h\x1b[H" + "".join(f"{line}\x1b[K\r\n" for line in lines) + "\x1b[J\x1b[?2026l")
         sys.stdout.flush()

@@ -43,7 +43,7 @@ class Puppet:
         self.name = name
         self.folder = home.folder
         self._runs = 0
-        command = f"exec -a claude {sys.executable} {PROGRAM} {name} {home.folder}"
+        command = f'exec -a claude "{sys.executable}" "{PROGRAM}" {name} {home.folder}'
         if in_shell:
             self.pane = home.pane(agent=None, command="bash --norc")
             home.tmux("send-keys", "-t", self.pane, f"({command})", "Enter")
@@ -59,7 +59,7 @@ class Puppet:
         """What a command prints that the agent itself runs, to its end."""
         self._runs += 1
         out = self.folder / f"{self.name}.{self._runs}.out"
-        command = f"{COMMANDS / 'agtmux'} {shlex.join(words)}" if words[0] != "sh" else words[2]
+        command = f'"{COMMANDS}/agtmux" {shlex.join(words)}' if words[0] != "sh" else words[2]
         self.tell(f"run {self._runs} {command}; echo; echo over $?")
         wait_until(lambda: out.exists() and "\nover " in out.read_text(), f"{words} of {self.name}")
         return out.read_text()
@@ -70,7 +70,7 @@ class Puppet:
         ways = [self.folder / f"{self.name}.{self._runs}.{end}" for end in ("asked", "told")]
         for way in ways:
             os.mkfifo(way)
-        command = f"{COMMANDS / 'agtmux-mcp'} --socket {self.home.socket}"
+        command = f'"{COMMANDS}/agtmux-mcp" --socket {self.home.socket}'
         self.tell(f"run {self._runs} {command} < {ways[0]} > {ways[1]}")
         return Bridge(ways[0].open("w"), ways[1].open())
 

@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import os
 import pty
+import signal
 import struct
 import termios
 import threading
@@ -30,8 +31,7 @@ class Terminal:
             stdout=program,
             stderr=program,
             start_new_session=True,
-            # It needs a terminal that is its own, for /dev/tty and for the signals of its keys.
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            preexec_fn=_own_terminal,
         )
         os.close(program)
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -71,6 +71,12 @@ class Terminal:
         with contextlib.suppress(OSError):
             while chunk := os.read(self._keys, 65_536):
                 self._written += chunk
+
+
+def _own_terminal() -> None:
+    """For /dev/tty and the signals of its keys, also if the tests were started in the background, without SIGINT."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ from support.http import Connection, request
 Line = dict[str, Any]
 ENVELOPE = {
     *("schema_version", "generated_at", "emitted_at", "stream_id", "cursor", "scope", "type", "sequence"),
-    *("filters", "summary"),
+    *("filters", "summary", "partial", "requested_targets", "responded_targets", "target_errors"),
 }
 CONTENT = {"snapshot": {"items"}, "delta": {"changes"}, "reset": set()}
 

@@ -40,7 +40,7 @@ def run():
     if is_alive() or not Path(job["ProgramArguments"][0]).exists():
         return
     quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    environment = {"HOME": job["WorkingDirectory"], **job["EnvironmentVariables"]}
+    environment = {"HOME": os.environ["HOME"], **job["EnvironmentVariables"]}
     child = subprocess.Popen(
         job["ProgramArguments"], env=environment, cwd=job["WorkingDirectory"], start_new_session=True, **quiet
     )

@@ -4,6 +4,7 @@ What is bundled is in FOLDERS, with colons between them: wheels for macOS, or fo
 needs a Mac's programs is left out: rewriting load commands, stripping, signing.
 """
 
+import importlib.util
 import sys
 import zlib
 from importlib import machinery
@@ -22,6 +23,7 @@ sys.path_importer_cache.clear()
 
 import py2app.build_app as build_app  # noqa: E402
 import setuptools  # noqa: E402, F401
+from modulegraph.modulegraph import addPackagePath  # noqa: E402
 
 # py2app bundles what Python finds, and is itself not to be found there.
 sys.path[:0] = folders.split(":")
@@ -48,6 +50,10 @@ if not hasattr(zlib, "__file__"):
     Path(build).mkdir(parents=True, exist_ok=True)
     zlib.__file__ = f"{build}/zlib.so"
     Path(zlib.__file__).touch()
+
+if importlib.util.find_spec("ctypes.macholib") is None:
+    # Debian leaves it out of its Python. Every Mac's has it, and py2app's start-up code asks for it.
+    addPackagePath("ctypes", str(Path(__file__).with_name("ctypes_of_a_mac")))
 
 sys.argv[1:] = ["py2app", "--debug-skip-macholib", f"--bdist-base={build}", f"--dist-dir={dist}"]
 setup = Path("setup.py")

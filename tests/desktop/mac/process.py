@@ -28,7 +28,9 @@ bundle, launchd, home = map(Path, sys.argv[1:])
 
 def launchctl(argv):
     command = [sys.executable, str(HERE / "launchctl.py"), *argv[1:]]
-    return subprocess.run(command, env={"LAUNCHD": str(launchd)}, capture_output=True, text=True, timeout=30)
+    return subprocess.run(
+        command, env={"LAUNCHD": str(launchd), "HOME": str(home)}, capture_output=True, text=True, timeout=30
+    )
 
 
 def find(menu, text):

@@ -20,8 +20,9 @@ from support.home import wait_until
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="a Mac builds its own: .github/workflows/macos.yml"),
-    # py2app takes half a minute, and four times that on a machine that has something else to do.
-    pytest.mark.timeout(300),
+    # The tests themselves: what is fetched and built for all of them has limits of its own, and takes minutes on a
+    # machine that has something else to do.
+    pytest.mark.timeout(120, func_only=True),
 ]
 
 # What a child of ours must never have.

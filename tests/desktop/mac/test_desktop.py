@@ -29,7 +29,13 @@ def root(tmp_path):
 def launchd(tmp_path, root):
     def run(argv):
         command = [sys.executable, str(Path(__file__).with_name("launchctl.py")), *argv[1:]]
-        return subprocess.run(command, env={"LAUNCHD": str(root)}, capture_output=True, text=True, timeout=30)
+        return subprocess.run(
+            command,
+            env={"LAUNCHD": str(root), "HOME": str(tmp_path / "home")},
+            capture_output=True,
+            text=True,
+            timeout=30,
+        )
 
     made = Launchd(tmp_path / "home", run, limit=10)
     yield made

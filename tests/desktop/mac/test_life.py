@@ -91,6 +91,8 @@ class Apps:
 
 @pytest.fixture
 def apps(home, tmp_path):
+    # Their user has agreed.
+    home.configure("[mcp]\nregister = true\n")
     try:
         fetched.rumps()
     except fetched.Unavailable as reason:

@@ -48,7 +48,7 @@ def marked(tmp_path):
         def make(self, folder: Path) -> None:
             folder.mkdir(parents=True, exist_ok=True)
             python = folder / "python3"
-            python.write_text(f'#!/bin/sh\necho "$0" >>{tmp_path}/marks\nexec {BASE_PYTHON} "$@"\n')
+            python.write_text(f'#!/bin/sh\necho "$0" >>"{tmp_path}/marks"\nexec "{BASE_PYTHON}" "$@"\n')
             python.chmod(0o755)
 
         @property
@@ -91,13 +91,14 @@ def test_a_shim_is_better_than_nothing(tmp_path, hook, daemon, marked):
     assert len(daemon.requests) == 1
 
 
-def test_a_copy_finds_python_in_the_usual_places(tmp_path, hook, daemon, marked):
-    text = patient(compose()).replace("/usr/bin /usr/local/bin", f"/nonexistent {tmp_path}/usual")
+def test_a_copy_finds_python_in_the_usual_places(tmp_path, short_tmp, hook, daemon, marked):
+    # Not in tmp_path: TMPDIR may hold a space, and the usual folders are words of the script.
+    text = patient(compose()).replace("/usr/bin /usr/local/bin", f"/nonexistent {short_tmp}/usual")
     copy = install(tmp_path / "copied", text, None)
-    marked.make(tmp_path / "usual")
+    marked.make(short_tmp / "usual")
     hook.env["PATH"] = ""
     hook.run("claude", "Stop", command=copy)
-    assert marked.chosen == [f"{tmp_path}/usual"]
+    assert marked.chosen == [f"{short_tmp}/usual"]
     assert len(daemon.requests) == 1
 
 
