@@ -68,6 +68,13 @@ def test_a_report_that_waited_does_not_come_after_a_newer_one_of_its_pane() -> N
     assert allowance.late(100.0) == []
 
 
+def test_a_report_without_a_verdict_does_not_replace_one_that_waited() -> None:
+    allowance = Allowance(SMALL)
+    allowance.take([of_pane(1, f"e{n}", state="waiting_approval") for n in range(11)], 0.0)
+    assert len(allowance.take([of_pane(1, "says-nothing", state=None)], 1.0)) == 1
+    assert [event.event_id for event in allowance.late(100.0)] == ["e10"]
+
+
 def test_a_payload_that_is_too_much_is_left_out_and_the_report_is_not() -> None:
     allowance = Allowance(SMALL)
     first, second = allowance.take([of_pane(1, "a", 900), of_pane(2, "b", 900)], 0.0)
