@@ -112,7 +112,7 @@ class WayUp(namedtuple("WayUp", "lineage on_terminal service")):
         """It only explains: what anybody calls itself proves nothing."""
         if self.service is None:
             return ""
-        started_as = _program(self.service) if sys.platform == "darwin" else "".join(_argv(self.service)[:1])
+        started_as = _program(self.service) if sys.platform == "darwin" else "".join(read_argv(self.service)[:1])
         return os.path.basename(started_as)[:_LONGEST_WORD]
 
 
@@ -149,7 +149,7 @@ def describe(process: Process, with_files: bool = True) -> dict[str, object]:
 
     What files say of it, namely its package, may hang where those files are on another machine.
     """
-    argv = list(process.argv if process.argv is not None else _argv(process.pid))
+    argv = list(process.argv if process.argv is not None else read_argv(process.pid))
     words = [word[:_LONGEST_WORD] for word in argv[:_MOST_WORDS]]
     executable = _read_link("%s/%d/exe" % (PROC, process.pid))
     script = _script(words, process.pid) if with_files else ""
@@ -357,7 +357,7 @@ def _boot_time() -> float:
     return _booted[0]
 
 
-def _argv(pid: int) -> list[str]:
+def read_argv(pid: int) -> list[str]:
     try:
         with open("%s/%d/cmdline" % (PROC, pid), "rb") as file:
             raw = file.read(65_536)

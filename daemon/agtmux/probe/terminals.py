@@ -16,7 +16,7 @@ import subprocess
 import sys
 from collections import namedtuple
 
-from agtmux.probe.processes import PROC, Process, read_one, read_table
+from agtmux.probe.processes import PROC, Process, read_argv, read_one, read_table
 
 # The command that asks with everything that started it, nearest first; `why_not` is empty if it is at a terminal of a
 # person's own.
@@ -92,12 +92,7 @@ def _words(pid: int) -> list[str]:
     if sys.platform == "darwin":
         process = read_table().get(pid)
         return [] if process is None or process.argv is None else list(process.argv)
-    try:
-        with open("%s/%d/cmdline" % (PROC, pid), "rb") as file:
-            raw = file.read(65_536)
-    except OSError:
-        return []
-    return [word.decode("utf-8", "replace") for word in raw.rstrip(b"\0").split(b"\0")] if raw else []
+    return read_argv(pid)
 
 
 def _name(pid: int) -> str:
