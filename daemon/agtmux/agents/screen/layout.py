@@ -13,6 +13,7 @@ from typing import Final
 
 from agtmux.agents.screen.capture import Capture, Line
 from agtmux.agents.screen.composer import Composer, find_composer, is_within_box
+from agtmux.agents.screen.frame import BAR
 from agtmux.agents.screen.options import Choice, find_choice
 
 # `user@host:~$`, `~/folder %`, `bash-5.2#`, `➜  folder`, or what a shell says of a program that has ended, with
@@ -29,6 +30,11 @@ _KILLED: Final = re.compile(r".{0,3}(?:Killed|Terminated|Aborted|Segmentation fa
 _BLANK_OR_END: Final = ("", " ")
 # Lines between a composer and a list that belongs to it: hints.
 _MOST_MENU: Final = 4
+# What Enter does in a list, in the last rows below it: at a composer it sends.
+_SELECTS: Final = re.compile(r"\benter to select\b", re.I)
+_FOOT: Final = 3
+# From a composer's sign to what is typed at it, in columns.
+_TYPED: Final = 2
 _ANSWER: Final = re.compile(r"(?:yes|no|allow|deny|approve|reject|accept|decline)\b", re.I)
 
 
@@ -61,7 +67,8 @@ def read_layout(
         first = choice.options[0].line
         # Where the sign also marks options, those were told from what is typed.
         is_option = plain_option is not None and composer.frame == composer.top in choice.rows
-        if composer.bottom > first and not is_option and not is_within_box(capture, composer, first):
+        is_dialog = is_option or is_within_box(capture, composer, first) or _is_imitated(capture, composer, choice)
+        if composer.bottom > first and not is_dialog:
             is_left = _shell_is_below(capture, composer.bottom) or _shell_wrote_over(capture, composer.frame)
             return Layout(capture, composer, None, choice, is_left)
         if _is_menu_below(capture, composer, choice):
@@ -77,10 +84,27 @@ def read_layout(
     return Layout(capture, None, None, None, is_left)
 
 
+def _is_imitated(capture: Capture, composer: Composer, choice: Choice) -> bool:
+    """Whether a model's drawing in the dialog makes it look like a composer: rows with a sign above the options, or a
+    rule just above the first of them."""
+    if composer.top < choice.options[0].line:
+        # What is typed stands further right than its sign, and a model's rows no further left than the options.
+        left = min(capture.lines[row].start for row in choice.rows)
+        line = capture.lines[composer.top]
+        return (0 if line.text.startswith(BAR) else line.start) + _TYPED > left
+    if composer.top not in choice.rows:
+        return False
+    below = [line.content for line in capture.lines[choice.rows[-1] + 1 : capture.end] if not line.is_blank]
+    return _SELECTS.search(" ".join(below[-_FOOT:])) is not None
+
+
 def _is_menu_below(capture: Capture, composer: Composer, choice: Choice) -> bool:
     """Whether a list without numbers belongs to the composer above it: one between two rules is still there to type at,
     and a dialog begins with a rule of its own."""
     first = choice.options[0].line
+    if choice.frame.is_closed and choice.top < composer.frame:
+        # It is within the dialog.
+        return False
     if composer.frame == composer.top or composer.bottom >= capture.end or not capture.lines[composer.bottom].is_rule:
         return False
     between = capture.lines[composer.bottom + 1 : first]
