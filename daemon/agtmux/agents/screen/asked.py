@@ -41,6 +41,8 @@ _USUAL: Final = re.compile(
 _LOGIN: Final = re.compile(r"\b(?:log|sign)[ -]?in\b", re.I)
 _NAMES_FILE: Final = re.compile(r"[\w-]\.\w{1,5}\b")
 _COMMAND: Final = re.compile(r"(?:\$|└|Command:|Destination:|\? \w+ wants to \w+)\s+(?=\S)")
+# The same where the first line of a command is blank.
+_SIGN: Final = re.compile(r"(?:\$|└|Command:|Destination:|\? \w+ wants to \w+)(?:\s|$)")
 # Behind the name of a tool.
 _CALL: Final = re.compile(r"\?\s+\w+\s+(?=\S)")
 # Cursor says behind a command in which folder.
@@ -180,10 +182,15 @@ class Heading:
         # Rows may imitate what the guess goes by. Whatever it leaves out has to be in it.
         rest = self._content
         shown = "".join(guess.split())
-        is_all = all(
-            "".join(_FOLDER.sub("", _COMMAND.sub("", _unboxed(line.content), 1)).split()) in shown for line in rest
-        )
-        return guess if is_all else self._rows(rest)
+        is_all = all("".join(_FOLDER.sub("", _unsigned(_unboxed(line.content))).split()) in shown for line in rest)
+        if is_all:
+            return guess
+        return self._rows(rest) if self._is_named else _unsigned(self._rows(rest))
+
+    @cached_property
+    def _is_named(self) -> bool:
+        """Whether the first row is what a dialog with a frame is called, and not its command with a sign."""
+        return self.is_framed and bool(self.texts) and _COMMAND.match(self.texts[0]) is None
 
     @cached_property
     def is_brief(self) -> bool:
@@ -197,16 +204,16 @@ class Heading:
         asks = {id(line) for line in self._question_rows}
         first = next((at for at, line in enumerate(body) if id(line) in asks), len(body))
         body = body[:first] if self.is_framed else [line for line in body if id(line) not in asks]
-        named = self.is_framed and len(body) > 1 and _unboxed(body[0].content) == _unboxed(self.texts[0])
+        named = self._is_named and len(body) > 1 and _unboxed(body[0].content) == _unboxed(self.texts[0])
         # The name of a tool stands before what it is called with.
         tools = (
             line for line in body[named : named + 2] if _CALL.match(line.content) or line.content.endswith(_OF_SERVER)
         )
         names = {id(line) for line in tools}
         body = [line for line in body[named:] if id(line) not in names] or body
-        edge = min((line.start for line in self.lines if line.content and not self._is_drawn(line)), default=0)
-        if self.is_framed and self.lines[0].content[:1] not in _CORNERS:
-            body = [line for line in body if line.start >= edge + 2] or body
+        if self._is_named and self.lines[0].content[:1] not in _CORNERS and body and body[0].start >= self._edge + 2:
+            # What the agent says itself stands further left, as the dialog's name does.
+            body = [line for line in body if line.start >= self._edge + 2]
         while len(body) > 1 and _is_faint(body[-1]):
             body.pop()
         return body
@@ -307,15 +314,24 @@ class Heading:
         return lines[1:] if len(lines) > 1 and is_named else lines
 
     @cached_property
+    def _edge(self) -> int:
+        """The column of the dialog's text that is furthest left."""
+        return min((line.start for line in self.lines if line.content and not self._is_drawn(line)), default=0)
+
+    @cached_property
     def _without_asides(self) -> list[Line]:
         """The lines with text in them; an aside goes on to a blank one."""
         found: list[Line] = []
-        is_aside = False
+        is_aside = is_below = False
+        is_boxed = self.lines[0].content[:1] in _CORNERS if self.lines else False
         for line in self.lines:
             is_drawn = self._is_drawn(line)
-            begins = _ASIDES.match(line.content) is not None
-            # Within a frame an agent gives its asides a look of their own.
-            begins = begins and (not self.is_framed or line.look_at(line.start) != PLAIN)
+            # Without a frame asides stand above the command, and what is below its sign may be a model's.
+            is_below = is_below or (not self.is_framed and _SIGN.match(line.content) is not None)
+            begins = _ASIDES.match(line.content) is not None and not is_below
+            # Below a rule an agent writes its asides at the dialog's edge, with a look of their own; in a box it has none.
+            is_own = not is_boxed and line.start <= self._edge and line.look_at(line.start) != PLAIN
+            begins = begins and (not self.is_framed or is_own)
             is_aside = not line.is_blank and not is_drawn and (is_aside or begins)
             if line.content and not is_drawn and not is_aside:
                 found.append(line)
@@ -359,9 +375,8 @@ class Heading:
         asked = self._question_rows
         asks = next((at for at, line in enumerate(self.lines) if asked and line is asked[0]), 0)
         rows = list(self.lines[begin : asks if asks > begin else None])
-        edge = min((line.start for line in self.lines if line.content and not self._is_drawn(line)), default=0)
-        if first.start >= edge + 2:
-            rows = [line for line in rows if line.is_blank or line.start > edge]
+        if first.start >= self._edge + 2:
+            rows = [line for line in rows if line.is_blank or line.start > self._edge]
         while rows and (
             rows[-1].is_blank or self._is_drawn(rows[-1]) or (rows[-1] is not first and _is_faint(rows[-1]))
         ):
@@ -478,6 +493,12 @@ def _inner(line: Line, left: int) -> str:
             return " " * (len(text) - len(text.lstrip())) + found[1]
         return text
     return _INNER_SIDE.sub(r"\1", text)
+
+
+def _unsigned(text: str) -> str:
+    """Without the sign that an agent writes before a command."""
+    found = _COMMAND.match(text)
+    return text[found.end() :] if found is not None else text
 
 
 def _unboxed(text: str) -> str:
