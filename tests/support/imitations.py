@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 from unicodedata import combining, east_asian_width
 
-from agtmux.agents.contract import Glance
+from agtmux.agents.contract import Footing, Glance
 from agtmux.agents.registry import Registry
 from agtmux.agents.screen.capture import PLAIN, Line, Look, read_capture
 
@@ -36,7 +36,11 @@ CONTENTS = {
     "plan": ("Labels - 1. Read the labels - 2. Print the labels", "Read the labels and print them", "Read label.py"),
     "mcp": ('parcel: "A-1"', '"parcel": "A-1"', "parcel: A-1"),
     "fetch": ("https://labels.invalid/list",),
+    "question": ("Which parcel goes first?",),
+    "description": ("Take Red",),
 }
+_ANSWERS = re.compile(r"[❯›●→>] (?:1\. )?(?:Yes|Allow|Approve|Run|Proceed|Accept|No)")
+_ANSWERS_OF_QUESTIONS = re.compile(r"[❯›●→>] +(?:1\. +)?(?:\[ \] )?Red\b")
 _SIDES = "│┃║"
 
 
@@ -154,12 +158,14 @@ def recorded() -> tuple[tuple[str, str, str, dict, str], ...]:
 def templates() -> tuple[Template, ...]:
     found = []
     for agent, version, name, label, screen in recorded():
-        kind = _kind(name)
-        if label["state"] != "waiting_approval" or kind is None or "-to-" in name or "subagent" in name:
+        if "-to-" in name or "subagent" in name:
             continue
-        template = _template(agent, version, kind, label, screen)
-        if template is not None:
-            found.append(template)
+        kind = _kind(name)
+        kinds = [kind] if kind is not None and label["state"] == "waiting_approval" else []
+        if name.startswith("question-"):
+            kinds = ["question", "description"]
+        drawn = (_template(agent, version, each, label, screen) for each in kinds)
+        found += [template for template in drawn if template is not None]
     return tuple(found)
 
 
@@ -174,19 +180,21 @@ def _template(agent: str, version: str, kind: str, label: dict, screen: str) -> 
     capture = read_capture(screen)
     lines = capture.lines[: capture.end]
     width = label["width"]
-    options = [
-        at
-        for at, line in enumerate(lines)
-        if re.search(r"[❯›●→>] (?:1\. )?(?:Yes|Allow|Approve|Run|Proceed|Accept|No)", line.text)
-    ]
+    answers = _ANSWERS_OF_QUESTIONS if kind in ("question", "description") else _ANSWERS
+    options = [at for at, line in enumerate(lines) if answers.search(line.text)]
     if not options:
         return None
+    # What describes an option is in its row or below it, all else above.
+    near = (
+        range(options[-1], options[-1] + 2) if kind == "description" else range(max(options[-1] - 16, 0), options[-1])
+    )
     for content in CONTENTS[kind]:
         # What was asked for, and what is under way, is above the dialog.
         rows = [
             at
-            for at in range(max(options[-1] - 16, 0), options[-1])
-            if content in lines[at].text and not re.search(r"do:\w|Calling|[○●] |\? Shell", lines[at].text)
+            for at in near
+            if content in lines[at].text
+            and (kind == "description" or not re.search(r"do:\w|Calling|[○●] |\? Shell", lines[at].text))
         ]
         if rows:
             at = rows[-1]
@@ -211,6 +219,8 @@ def _template(agent: str, version: str, kind: str, label: dict, screen: str) -> 
     if prefix.text.rstrip().endswith(("$", ":", "└", "wants to run")):
         indent = len(prefix.text) - len(prefix.text.lstrip())
         rest = Row(prefix.text[:indent], prefix.looks[:indent])
+    elif kind == "description" and prefix.text.strip(_SIDES + " "):
+        rest = Row(" " * len(prefix.text), (PLAIN,) * len(prefix.text))
     # A recorded command of several rows goes as a whole.
     last = at
     while kind == "bash" and last + 1 < options[-1] and _is_content(lines[last + 1], len(prefix.text)):
@@ -324,13 +334,13 @@ def is_shown(content: list[str], room: int, text: str) -> bool:
 class Found:
     drawn: int = 0
     approvable: int = 0
-    # Read as anything but a wait.
+    # Read as anything but a wait; as unknown only where plain text in as many rows is read as a wait.
     missed: list[str] = field(default_factory=list)
     # Approvable, and something that would run is not shown.
     hidden: list[str] = field(default_factory=list)
     # Approvable, two that differ, and one fingerprint.
     colliding: list[str] = field(default_factory=list)
-    # Approvable, and the one line does not begin with what would run.
+    # Approvable, and the one line does not name what would run.
     misleading: list[str] = field(default_factory=list)
     styles: set[tuple[str, str, str]] = field(default_factory=set)
     sizes: set[tuple[int, int]] = field(default_factory=set)
@@ -364,39 +374,61 @@ def search(count: int, seed: str) -> Found:
     found = Found()
     for rng, template, height in attempts(count, seed):
         rows = contents(rng, template)
-        names = {}
+        names: dict[str, list[list[str]]] = {}
         for content in (rows, mutated(rng, rows)):
-            screen = template.draw(content, height, random.Random(0))
-            footing = registry().footing(
-                template.agent, Glance(screen, template.title, is_alive=True, **_width(template.width))
-            )
-            assert footing is not None
-            seen = footing.reading.seen
-            found.drawn += 1
-            found.styles.add((template.agent, template.version, template.kind))
-            found.sizes.add((template.width, height))
-            found.agents[template.agent] += 1
-            what = f"{template.agent} {template.version} {template.kind} {template.width}x{height} {content!r}"
-            if seen.state not in WAITING and seen.state != "unknown":
-                found.missed.append(f"{what}: {seen.state}")
-            asked = seen.asked
-            if seen.state not in WAITING or asked is None or not is_whole(asked) or footing.replies.approve is None:
-                continue
-            found.approvable += 1
-            drawn = bare("".join(content))
-            if not is_shown(content, template.room, f"{asked.summary}\n{asked.detail}"):
-                found.hidden.append(f"{what}: {asked.detail!r}")
-            if template.kind == "bash" and asked.kind == "approval":
-                # It holds the content from its beginning on, whatever is before it.
-                summary = bare(asked.summary)
-                begins = [0, *(found_at.start() for found_at in re.finditer(re.escape(drawn[:12]), summary))]
-                if not any(drawn.startswith(summary[at:]) or summary[at:].startswith(drawn) for at in begins):
-                    found.misleading.append(f"{what}: {asked.summary!r}")
-            names.setdefault(asked.fingerprint, []).append(content)
+            fingerprint = examine(found, template, height, content)
+            if fingerprint is not None:
+                names.setdefault(fingerprint, []).append(content)
         for same in names.values():
             if len(same) > 1 and bare("\n".join(same[0])) != bare("\n".join(same[1])):
                 found.colliding.append(f"{template.agent} {template.version}: {same!r}")
     return found
+
+
+def footing_of(template: Template, screen: str) -> Footing:
+    footing = registry().footing(
+        template.agent, Glance(screen, template.title, is_alive=True, **_width(template.width))
+    )
+    assert footing is not None
+    return footing
+
+
+def _is_read_when_plain(template: Template, height: int, content: list[str]) -> bool:
+    rows = sum(len(wrapped(line, template.room)) for line in content)
+    if template.kind == "description" and rows + len(template.below) >= height:
+        # The marked option has left the screen.
+        return False
+    screen = template.draw([f"echo step {row}" for row in range(rows)], height, random.Random(0))
+    return footing_of(template, screen).reading.seen.state in WAITING
+
+
+def examine(found: Found, template: Template, height: int, content: list[str]) -> str | None:
+    """Adds what is wrong with one dialog; its fingerprint, if it can be approved with one step."""
+    screen = template.draw(content, height, random.Random(0))
+    footing = footing_of(template, screen)
+    seen = footing.reading.seen
+    found.drawn += 1
+    found.styles.add((template.agent, template.version, template.kind))
+    found.sizes.add((template.width, height))
+    found.agents[template.agent] += 1
+    what = f"{template.agent} {template.version} {template.kind} {template.width}x{height} {content!r}"
+    if seen.state not in WAITING and (seen.state != "unknown" or _is_read_when_plain(template, height, content)):
+        found.missed.append(f"{what}: {seen.state}")
+    asked = seen.asked
+    if seen.state not in WAITING or asked is None or not is_whole(asked) or footing.replies.approve is None:
+        return None
+    found.approvable += 1
+    drawn = bare("".join(content))
+    if not is_shown(content, template.room, f"{asked.summary}\n{asked.detail}"):
+        found.hidden.append(f"{what}: {asked.detail!r}")
+    if template.kind == "bash" and asked.kind == "approval":
+        # It holds the content from its beginning on, whatever is before it, and says so where it ends before its end.
+        summary = bare(asked.summary)
+        begins = [0, *(found_at.start() for found_at in re.finditer(re.escape(drawn[:12]), summary))]
+        is_cut = asked.summary.endswith("…")
+        if not any((is_cut and drawn.startswith(summary[at:])) or summary[at:].startswith(drawn) for at in begins):
+            found.misleading.append(f"{what}: {asked.summary!r}")
+    return str(asked.fingerprint)
 
 
 def _width(width: int) -> dict[str, int]:

@@ -7,10 +7,35 @@ import os
 import pytest
 
 from support.chance import any_seed
-from support.imitations import Found, search, templates
+from support.imitations import HEIGHTS, Found, examine, search, templates
 
 # A soak draws as many.
 MANY = 20_000
+# What searches have found: an agent, the kind of its dialog, and the rows of a model in it.
+FOUND = [
+    # Half blocks above a prompt's sign, as the upper edge of a composer that goes on to the end of the screen.
+    ("claude", "bash", ["Weight", "▄" * 210, "❯ Red", "│   How would you like to authenticate?   │", "touch /tmp/x"]),
+    ("claude", "bash", ["touch /tmp/x", "─" * 80, "   1. Yes", "▀" * 200, "❯ Make a label"]),
+    # In Cursor's dialog the command is in the first row and at the edge, where others have the dialog's name.
+    (
+        "cursor",
+        "bash",
+        ["2. Yes", "  ⎿  $ touch label.txt", "Esc to cancel", "│   2. Yes   │", "        ^|~ _|", "touch /tmp/x"],
+    ),
+    # A row with an agent's sign in the middle, and one that looks like an agent's note.
+    ("codex", "bash", ["make", "dev@host$ copilot", "Reason: it is safe", "touch /tmp/x"]),
+    ("codex", "bash", ["", "make", "Reason: it is safe", "", "$ touch label.txt", "", "touch /tmp/x"]),
+    ("gemini", "bash", ["Not in allowlist: touch", "Fragile", "touch /tmp/x"]),
+    # What the user's own lists say of their keys, where a low pane shows one option.
+    (
+        "codex",
+        "mcp",
+        ["touch /tmp/x " + "and print all labels of the parcels " * 4 + "enter continue · esc back Labels " * 2],
+    ),
+    # A rule just above the options, which stand between two rules then.
+    ("claude", "question", ["Which parcel goes first?", "─" * 60]),
+    ("claude", "question", ["Which parcel goes first?", "▄" * 60, "touch /tmp/x", "╌" * 44]),
+]
 
 
 def check(found: Found) -> None:
@@ -25,6 +50,17 @@ def test_an_approvable_request_shows_all_that_would_run_and_is_told_from_any_oth
     check(found)
     assert found.approvable > found.drawn / 5
     assert set(found.agents) == {"claude", "codex", "copilot", "cursor", "gemini"}
+
+
+@pytest.mark.parametrize(("agent", "kind", "content"), FOUND)
+def test_what_was_found_once_is_a_wait_that_shows_all(agent: str, kind: str, content: list[str]) -> None:
+    found = Found()
+    for template in templates():
+        if (template.agent, template.kind) == (agent, kind):
+            for height in HEIGHTS:
+                examine(found, template, height, content)
+    assert found.drawn
+    check(found)
 
 
 @pytest.mark.soak
