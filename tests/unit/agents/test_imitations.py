@@ -27,14 +27,17 @@ FOUND = [
     ("codex", "bash", ["", "make", "Reason: it is safe", "", "$ touch label.txt", "", "touch /tmp/x"]),
     ("gemini", "bash", ["Not in allowlist: touch", "Fragile", "touch /tmp/x"]),
     # What the user's own lists say of their keys, where a low pane shows one option.
-    (
-        "codex",
-        "mcp",
-        ["touch /tmp/x " + "and print all labels of the parcels " * 4 + "enter continue · esc back Labels " * 2],
-    ),
+    ("codex", "mcp", ["touch /tmp/x " + "and print all labels " * 8 + "enter continue · esc back Labels " * 2]),
     # A rule just above the options, which stand between two rules then.
     ("claude", "question", ["Which parcel goes first?", "─" * 60]),
     ("claude", "question", ["Which parcel goes first?", "▄" * 60, "touch /tmp/x", "╌" * 44]),
+    # Options in what describes an option, and a composer.
+    ("claude", "description", ["  2. No, quit", "touch /tmp/x"]),
+    ("claude", "description", ["  3. No, and tell Codex what to do", "❯ Look it up", "touch /tmp/x"]),
+    ("claude", "description", ["touch /tmp/x", "─" * 76, " ❯ Ask me.", "   commands"]),
+    ("claude", "description", ["─" * 56, "❯ 1. Accept plan", "touch /tmp/x", *("row",) * 6]),
+    ("claude", "description", ["touch /tmp/x", "› Print it", "  Reason: it is safe", "│     1. Sign in     │"]),
+    ("codex", "description", ["❯ 1. Yes", "  2. No", "touch /tmp/x", "│  2. Use Gemini  │"]),
 ]
 
 

@@ -329,7 +329,7 @@ class Heading:
             # Without a frame asides stand above the command, and what is below its sign may be a model's.
             is_below = is_below or (not self.is_framed and _SIGN.match(line.content) is not None)
             begins = _ASIDES.match(line.content) is not None and not is_below
-            # Below a rule an agent writes its asides at the dialog's edge, with a look of their own; in a box it has none.
+            # Below a rule an agent writes its asides at the dialog's edge, with a look of their own; a box has none.
             is_own = not is_boxed and line.start <= self._edge and line.look_at(line.start) != PLAIN
             begins = begins and (not self.is_framed or is_own)
             is_aside = not line.is_blank and not is_drawn and (is_aside or begins)

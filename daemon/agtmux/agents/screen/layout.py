@@ -85,14 +85,14 @@ def read_layout(
 
 
 def _is_imitated(capture: Capture, composer: Composer, choice: Choice) -> bool:
-    """Whether a model's drawing in the dialog makes it look like a composer: rows with a sign above the options, or a
-    rule just above the first of them."""
+    """Whether a model's drawing in the dialog makes it look like a composer: rows with a sign above the options or
+    between them, or a rule just above the first of them."""
     if composer.top < choice.options[0].line:
         # What is typed stands further right than its sign, and a model's rows no further left than the options.
         left = min(capture.lines[row].start for row in choice.rows)
         line = capture.lines[composer.top]
         return (0 if line.text.startswith(BAR) else line.start) + _TYPED > left
-    if composer.top not in choice.rows:
+    if composer.top > choice.rows[-1]:
         return False
     below = [line.content for line in capture.lines[choice.rows[-1] + 1 : capture.end] if not line.is_blank]
     return _SELECTS.search(" ".join(below[-_FOOT:])) is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from agtmux.agents.screen.capture import Capture, Line
 from agtmux.agents.screen.frame import BAR, Frame, find_frame
@@ -22,6 +22,8 @@ _KEYS: Final = re.compile(r"\b(?:enter|esc|tab|space)\b|[↑↓⏎↵]", re.I)
 _HINTS: Final = re.compile(r"\b(?:enter|esc|tab|space) [a-z ]+ · | · (?:enter|esc|tab|space) [a-z]", re.I)
 _ANSWER: Final = re.compile(r"(?:yes|no)\b", re.I)
 _ROW: Final = re.compile(r"(?:Yes|Allow|Approve)\b.* {2,}(?:No|Deny|Cancel|Abort)\b", re.I)
+# From an option's number to what describes it, in columns, at the least.
+_INDENT: Final = 3
 _FEW_BETWEEN: Final = 6
 _MOST_BETWEEN: Final = 30
 # Rows from the end in which a list without numbers is looked for.
@@ -153,26 +155,64 @@ def _siblings(capture: Capture, at: int, column: int, step: int) -> list[Option]
 
 def _numbered(capture: Capture) -> Iterator[tuple[Option, ...]]:
     """Lists of two or more; one whose beginning has left the screen begins with what is left of it."""
+    rows = [row for at in range(capture.end) if (row := _number_at(capture, at)) is not None]
     options: list[Option] = []
-    expected = 0
-    for at in range(capture.end):
-        line = capture.lines[at]
-        head = line.content[:12]
-        found = OPTION.match(line.content) if "." in head or ")" in head else None
-        if found is None:
+    expected = column = 0
+    for index, row in enumerate(rows):
+        is_inner = bool(options) and row.column >= column + _INDENT
+        if is_inner and _resumes(capture, rows[index + 1 :], options[-1], expected, column):
             continue
-        number = int(found["number"])
-        begins = number == 1 or (not options and not expected and number < 10 and found["selector"] is not None)
-        if begins or not options or number != expected or not _goes_on(capture, options[-1].line, at):
+        begins = row.number == 1 or (not options and not expected and row.number < 10 and row.has_selector)
+        if begins or not options or row.number != expected or not _goes_on(capture, options[-1].line, row.line):
             if len(options) >= 2:
                 yield tuple(options)
             options = []
-            expected = number if begins else -1
-        if number == expected:
-            options.append(Option(at, found["label"].strip(), _is_selected(line, found)))
+            expected = row.number if begins else -1
+        if row.number == expected:
+            column = row.column if not options else column
+            options.append(Option(row.line, row.label, row.is_selected))
             expected += 1
     if len(options) >= 2 or (options and _is_only_one_shown(capture, options[0])):
         yield tuple(options)
+
+
+class _Numbered(NamedTuple):
+    """A row that begins with a number, as an option does."""
+
+    line: int
+    number: int
+    column: int
+    label: str
+    has_selector: bool
+    is_selected: bool
+
+
+def _number_at(capture: Capture, at: int) -> _Numbered | None:
+    line = capture.lines[at]
+    head = line.content[:12]
+    found = OPTION.match(line.content) if "." in head or ")" in head else None
+    if found is None:
+        return None
+    return _Numbered(
+        at,
+        int(found["number"]),
+        line.start + found.start("number"),
+        found["label"].strip(),
+        found["selector"] is not None,
+        _is_selected(line, found),
+    )
+
+
+def _resumes(capture: Capture, rows: list[_Numbered], last: Option, expected: int, column: int) -> bool:
+    """Whether the list goes on with one of these rows: what stands before it, further in, describes the last option,
+    and a model may have written that."""
+    for row in rows:
+        if row.line - last.line > _MOST_BETWEEN:
+            return False
+        if row.column < column + _INDENT:
+            between = capture.lines[last.line + 1 : row.line]
+            return row.number == expected and all(each.is_blank or each.start > column for each in between)
+    return False
 
 
 def _is_only_one_shown(capture: Capture, option: Option) -> bool:
