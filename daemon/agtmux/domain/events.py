@@ -102,7 +102,9 @@ def request(
     *,
     is_brief: bool = False,
 ) -> Attention:
-    """A request with its secrets hidden. What it lacks for that, or for its length, is told."""
+    """A request with its secrets hidden. What it lacks for that, or for its length, is told. A detail has to hold all
+    of it, the text of the summary too. A summary is brief only if the request is one line as well: joined to one, `# a`
+    and the command below it would be a comment."""
     text = summary if detail is None else detail
     if incomplete is None and has_unreadable(text):
         incomplete = Incomplete.UNREADABLE
@@ -118,20 +120,28 @@ def request(
         options,
         incomplete,
         redact_text(subject[:LONGEST_DETAIL]),
-        is_brief and incomplete is None and len(shown) <= LONGEST_SUMMARY and not shown.endswith("…"),
+        is_brief
+        and incomplete is None
+        and len(shown) <= LONGEST_SUMMARY
+        and not shown.endswith("…")
+        and not hides_code(summary, shown)
+        and not any(line_break in subject for line_break in ("\n", FULL_ROW)),
     )
 
 
 def hides_code(text: str, redacted: Redacted) -> bool:
     """Whether what was hidden may be more than a value: it has a character that means something to a shell, or a blank.
-    A hidden value has letters, digits and the few signs of keys and addresses alone."""
+    A hidden value has letters, digits and the few signs of keys alone: no path, and no address, as it may be that of
+    another program or server. Of what had been hidden before it came here, nothing is known."""
+    if MARK in text:
+        return True
     if text == redacted:
         return False
     kept = redacted.replace(MARK, "")
     return any(text.count(char) > kept.count(char) for char in set(text) if not (char.isalnum() or char in _INERT))
 
 
-_INERT: Final = "_-./+=:@%,~"
+_INERT: Final = "_-.+=%,"
 # These join and colour the signs of ordinary text.
 _JOINERS: Final = "\u200c\u200d\ufe0e\ufe0f"
 

@@ -174,7 +174,7 @@ _HARMLESS_NAME = (
     r"|_(?:counts?|limits?|budget|usage|names?|types?|len|length|size|expir\w*|ttl|paths?|files?|dir|ur[li]s?|at"
     r"|in|endpoint|policy|fields?|labels?|prompt|hint|placeholder|regex|pattern|index|manager|store|provider"
     r"|helper|required|valid|enabled|source|window|stdin|env|env_var|rotation|parser|stream|kind|refs?|status"
-    r"|state|class|settings)$"
+    r"|state|class|settings|commands?|cmds?|programs?|scripts?|exec)$"
 )
 _names: dict[str, bool] = {}
 

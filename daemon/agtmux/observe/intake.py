@@ -283,10 +283,14 @@ def _stated(event_type: str, payload: object) -> Verdict:
 
 
 def _attention(stated: StatedAttention) -> Attention:
+    detail = stated.detail
+    if detail is not None and stated.kind in ("approval", "plan"):
+        # Where a request is shown whole, it is its detail that is shown.
+        detail = f"{stated.summary}\n\n{detail}"
     return request(
         kind=stated.kind,
         summary=stated.summary,
-        detail=stated.detail,
+        detail=detail,
         options=tuple(shortened(redact_text(option), LONGEST_SUMMARY) for option in stated.options[:20]),
         subject=stated.summary,
         is_brief=stated.kind == "approval" and stated.detail is None,

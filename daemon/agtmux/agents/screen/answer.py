@@ -19,6 +19,7 @@ def as_json(seen: Seen) -> dict[str, Any]:
             asked.detail or None,
             tuple(redact_text(option) for option in asked.options),
             asked.incomplete,
+            asked.subject,
             is_brief=asked.is_brief,
         )
     return {
