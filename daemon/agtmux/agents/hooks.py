@@ -29,6 +29,8 @@ from agtmux.domain.states import Confidence, Reason, Source, State
 
 _REASON: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _OPTION_LIMIT: Final = 20
+# An argument's name that is shown as it is.
+_NAME: Final = re.compile(r"[\w.-]{1,80}")
 # As much of a long text is looked through for secrets; less of it is shown.
 _LONGEST_TEXT: Final = 64_000
 # Lines that are compared with each other; more are shown one after the other.
@@ -44,17 +46,26 @@ Condition = bool | str | StartsWith
 
 
 class AttentionRule(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """Where in the payload the question stands: dotted paths. Of `summary` the first that leads to a text is taken; if
-    that is more than a line, the detail begins with it. Then follow all that `detail` leads to, what would be taken
-    out of a file and put in, and whatever else `input` holds, which is all that a tool is called with."""
+    """Where in the payload the question stands: dotted paths. Of `summary` the first that leads to a text is taken. A
+    detail holds the whole request: it begins with that text. Then follow the name of the tool, all that `notes` and
+    `detail` lead to, what would be taken out of a file and put in, and whatever else `input` holds, which is all that
+    a tool is called with."""
 
     kind: str
     summary: list[str]
     input: str | None = None
+    # The name of the tool; and the agent's own tools, whose input is known. Of any other tool the name is the summary,
+    # as `command` or `file_path` may mean anything there.
+    tool: str | None = None
+    tools: list[str] = []
+    # Those of them whose summary is what runs, so that it says all without the tool's name.
+    commands: list[str] = []
     # What has to be there, or else the payload does not say what would be done.
     needs: list[str] = []
     # What of the input says nothing that is not said by the rest.
     beside: list[str] = []
+    # What the agent says of a command, and does not run.
+    notes: list[str] = []
     detail: list[str] = []
     removed: list[str] = []
     added: list[str] = []
@@ -96,38 +107,41 @@ class HookRule(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         rule = self.attention
         if rule is None:
             return None
-        found = next(((path, text) for path in rule.summary for text in _texts(payload, [path])), None)
+        tool = look_up(payload, rule.tool) if rule.tool else None
+        is_foreign = rule.tool is not None and isinstance(tool, str) and tool not in rule.tools
+        paths = [rule.tool] if is_foreign and rule.tool else rule.summary
+        found = next(((path, text) for path in paths for text in _texts(payload, [path])), None)
         if found is None:
             return None
-        path, whole = found
+        path, subject = found
+        is_of_input = rule.input is not None and path.startswith(f"{rule.input}.")
         # Whoever says yes has to have seen all that it is for.
-        named = [*rule.detail, *rule.removed, *rule.added, *rule.beside, path]
-        others = _rest(payload, rule.input, named) if rule.input else []
-        if rule.input and not path.startswith(f"{rule.input}."):
-            # The name of a tool says little without what it is called with.
-            whole = " ".join([whole, *(" ".join(other.split()) for other in others)])
+        named = [] if is_foreign else [*rule.notes, *rule.detail, *rule.removed, *rule.added, path]
+        shown = [each for each in named if any(_texts(payload, [each]))]
+        others = _rest(payload, rule.input, [*shown, *rule.beside]) if rule.input else []
+        texts, notes = ([] if is_foreign else [*_texts(payload, paths)] for paths in (rule.detail, rule.notes))
+        changed = "" if is_foreign else _diff([*_texts(payload, rule.removed)], [*_texts(payload, rule.added)])
+        # The name of a tool says little without what it is called with.
+        whole = subject if is_of_input else "\n".join([subject, *others])
+        is_named = is_of_input and isinstance(tool, str) and tool not in rule.commands
+        parts = [f"Tool: {tool}" if is_named else "", *notes, *texts, changed, "\n".join(others) if is_of_input else ""]
+        rest = [part for part in parts if part]
         summary = shortened_text(" ".join(whole.split()), LONGEST_SUMMARY)
-        parts = [*([] if whole == summary else [whole]), *_texts(payload, rule.detail)]
-        changed = _diff([*_texts(payload, rule.removed)], [*_texts(payload, rule.added)])
-        if changed:
-            parts.append(changed)
-        if path.startswith(f"{rule.input}."):
-            parts += ["\n".join(others)] if others else []
         is_cut = any(len(value) > _LONGEST_TEXT for value in _texts(payload, named, limit=None))
         is_told = rule.input is not None and isinstance(look_up(payload, rule.input), dict)
         # A plan that is not in the payload is in a file.
-        is_told = is_told and (rule.kind != "plan" or path.startswith(f"{rule.input}."))
+        is_told = is_told and (rule.kind != "plan" or is_of_input)
         is_told = is_told and all(look_up(payload, each) for each in rule.needs)
         is_told = is_told or rule.kind not in ("approval", "plan")
         missing = Incomplete.TOO_LONG if is_cut else None if is_told else Incomplete.NOT_REPORTED
         return request(
             kind=rule.kind,
             summary=summary,
-            detail="\n\n".join(parts) if parts else None,
+            detail="\n\n".join([whole, *rest]) if rest or whole != summary else None,
             options=_options(payload, rule.options),
             incomplete=missing,
-            subject=found[1],
-            is_brief=rule.kind == "approval" and not changed and not (others and path.startswith(f"{rule.input}.")),
+            subject=subject,
+            is_brief=rule.kind == "approval" and whole == summary and (not rest or rest == notes),
         )
 
 
@@ -172,13 +186,19 @@ def _texts(payload: object, paths: list[str], limit: int | None = _LONGEST_TEXT)
 
 
 def _rest(payload: object, path: str, named: list[str]) -> list[str]:
-    """Whatever else a tool is called with, as `name: value`."""
+    """Whatever else a tool is called with, as `name: value`. The lines of a value stand further right than names, so
+    that none of them can be taken for another argument."""
     value = look_up(payload, path)
     if not isinstance(value, dict):
         return []
-    shown = {each.removeprefix(f"{path}.").partition(".")[0] for each in named if each.startswith(f"{path}.")}
+    shown = {each.removeprefix(f"{path}.") for each in named if each.startswith(f"{path}.")}
     rest = ((name, each) for name, each in value.items() if name not in shown and each not in (None, "", [], {}))
-    return [f"{name}: {each if isinstance(each, str) else json.dumps(each, ensure_ascii=False)}" for name, each in rest]
+    return [f"{name if _NAME.fullmatch(name) else json.dumps(name)}:{_indented(each)}" for name, each in rest]
+
+
+def _indented(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return f" {text}" if "\n" not in text else "".join(f"\n    {line}" for line in text.split("\n"))
 
 
 def _diff(removed: list[str], added: list[str]) -> str:
@@ -186,9 +206,8 @@ def _diff(removed: list[str], added: list[str]) -> str:
     before, after = ("\n".join(texts).split("\n") if texts else [] for texts in (removed, added))
     if not before or not after or len(before) + len(after) > _MOST_COMPARED:
         return "\n".join([*(f"- {line}" for line in before), *(f"+ {line}" for line in after)])
-    lines = difflib.unified_diff(before, after, lineterm="", n=3)
-    hunks = [line for line in lines if not line.startswith(("--- ", "+++ "))]
-    shown = hunks[1:] if hunks and hunks[0].startswith("@@") else hunks
+    # Two lines name the files, and the third is the first hunk's. A changed line may look like any of them.
+    _, _, _, *shown = difflib.unified_diff(before, after, lineterm="", n=3) if before != after else ("",) * 3
     return "\n".join("@@" if line.startswith("@@") else f"{line[:1]} {line[1:]}" for line in shown)
 
 

@@ -9,6 +9,7 @@ from agtmux.agents.adapter import SheetAdapter
 from agtmux.agents.hooks import read_hook
 from agtmux.agents.registry import Registry
 from agtmux.agents.sheet import AgentSheet
+from agtmux.domain.events import Incomplete
 from agtmux.domain.states import Source, State
 
 
@@ -112,11 +113,11 @@ def test_a_summary_is_one_line_and_everything_is_bounded() -> None:
 
 def test_the_detail_has_all_that_a_yes_is_for() -> None:
     assert attention_of({"a": "ls"}).detail is None
-    assert attention_of({"a": "ls", "d": "look", "e": "around"}).detail == "look\n\naround"
+    assert attention_of({"a": "ls", "d": "look", "e": "around"}).detail == "ls\n\nlook\n\naround"
     long = "echo a\n" + "rm -rf build && " * 20
     assert attention_of({"a": long, "d": "clean"}).detail == f"{long}\n\nclean"
     changed = attention_of({"a": "label.py", "x": "def label():\n    pass", "y": "def label(text):"})
-    assert changed.detail == "- def label():\n-     pass\n+ def label(text):"
+    assert changed.detail == "label.py\n\n- def label():\n-     pass\n+ def label(text):"
 
 
 def test_a_detail_that_is_cut_says_so_and_lets_no_secret_through() -> None:
@@ -169,3 +170,108 @@ def test_an_agent_type_is_a_short_plain_word(agent_type: str) -> None:
 def test_a_pane_is_known_by_its_own_mark_or_else_by_what_runs_in_it(mark: str, command: str, found: str) -> None:
     registry = Registry([SheetAdapter(sheet("")), SheetAdapter(sheet("", "parry", "parry-cli"))])
     assert registry.identify(mark, command, []).agent_type == found
+
+
+@pytest.mark.parametrize("line", ["++ x, evil()", "-- x", "++", "@@ -1 +1 @@", "+++ b/label.py", "--- a/label.py"])
+def test_no_changed_line_is_taken_for_a_line_of_the_diffs_own(line: str) -> None:
+    added = attention_of({"a": "label.js", "x": "one\ntwo", "y": f"one\n{line}\ntwo"})
+    assert added.detail == f"label.js\n\n  one\n+ {line}\n  two"
+    removed = attention_of({"a": "label.js", "x": f"one\n{line}\ntwo", "y": "one\ntwo"})
+    assert removed.detail == f"label.js\n\n  one\n- {line}\n  two"
+    far = attention_of({"a": "a", "x": "\n".join("abcdefghijkl"), "y": "\n".join([line, *"abcdefghijkl", line])})
+    assert far.detail.count(f"+ {line}") == 2
+
+
+ASKING_FOR_TOOLS = """
+[[hook]]
+event = "E"
+state = "waiting_approval"
+reason_code = "r"
+
+[hook.attention]
+kind = "approval"
+summary = ["i.command", "i.path", "tool"]
+input = "i"
+tool = "tool"
+tools = ["run", "edit"]
+commands = ["run"]
+notes = ["i.description"]
+detail = ["i.prompt"]
+removed = ["i.old"]
+added = ["i.new"]
+"""
+
+
+def request_of(tool: str, **arguments: Any):
+    _, verdict = read_hook(sheet(ASKING_FOR_TOOLS).hook, "E", {"tool": tool, "i": arguments})
+    assert verdict is not None and verdict.attention is not None
+    return verdict.attention
+
+
+def test_what_an_agent_says_of_a_command_is_shown_with_it_and_not_in_its_place() -> None:
+    asked = request_of("run", command="ls -la", description="List files")
+    assert (asked.summary, asked.detail, asked.is_whole, asked.is_brief) == (
+        "ls -la",
+        "ls -la\n\nList files",
+        True,
+        True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ('git push --token="x$(touch x)abcdefgh"', Incomplete.REDACTED),
+        ("git push --token=[redacted]", Incomplete.REDACTED),
+        ("cat label.txt \u202e# x", Incomplete.UNREADABLE),
+        ("cat label\u200b.txt", Incomplete.UNREADABLE),
+    ],
+)
+@pytest.mark.parametrize("more", [{}, {"description": "Push"}, {"timeout": 5}])
+def test_a_command_that_cannot_be_shown_whole_says_so_whatever_stands_beside_it(
+    command: str, why: Incomplete, more: dict[str, Any]
+) -> None:
+    asked = request_of("run", command=command, **more)
+    assert (asked.incomplete, asked.is_brief) == (why, False)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"command": "echo a #\ntouch x"},
+        {"command": 'rm "a  b"'},
+        {"command": "ls", "is_background": True},
+        {"command": "ls", "prompt": "and then"},
+        {"command": "ls", "new": "x"},
+        {"command": "x" * 201},
+    ],
+)
+def test_one_line_is_all_of_a_request_only_if_nothing_was_joined_or_left_out(arguments: dict[str, Any]) -> None:
+    asked = request_of("run", **arguments)
+    assert not asked.is_brief
+    for value in arguments.values():
+        assert (value if isinstance(value, str) else "true") in asked.detail
+
+
+def test_the_tool_is_named_unless_it_runs_what_is_shown() -> None:
+    edit = request_of("edit", path="/p/label.py", old="a", new="b")
+    assert (edit.summary, edit.detail) == ("/p/label.py", "/p/label.py\n\nTool: edit\n\n- a\n+ b")
+    assert not request_of("edit", path="/p/label.py").is_brief
+
+
+@pytest.mark.parametrize("name", ["command", "path", "prompt", "description", "old", "new"])
+def test_of_a_tool_that_is_not_the_agents_own_the_name_is_shown_with_all_its_arguments(name: str) -> None:
+    asked = request_of("mcp__prod__drop", **{name: "ls", "force": True})
+    assert asked.summary == f"mcp__prod__drop {name}: ls force: true"
+    assert asked.detail == f"mcp__prod__drop\n{name}: ls\nforce: true"
+    assert asked.subject == "mcp__prod__drop" and not asked.is_brief
+
+
+def test_no_argument_imitates_another() -> None:
+    asked = request_of("mcp__prod__run", script="# a\nforce: false", **{"odd\nname": 1})
+    assert asked.detail == 'mcp__prod__run\nscript:\n    # a\n    force: false\n"odd\\nname": 1'
+
+
+def test_an_argument_of_another_kind_than_expected_is_shown_all_the_same() -> None:
+    asked = request_of("run", command="ls", prompt={"a": 1}, new=["x", 5])
+    assert asked.detail == 'ls\n\nprompt: {"a": 1}\nnew: ["x", 5]'

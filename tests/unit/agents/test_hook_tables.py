@@ -264,13 +264,13 @@ DETAILS: list[tuple[str, str, dict[str, Any], str]] = [
         "claude",
         "PermissionRequest",
         {"tool_name": "Write", "tool_input": {"file_path": "/p/a.txt", "content": "hello\nworld\n"}},
-        "+ hello\n+ world",
+        "/p/a.txt\n\nTool: Write\n\n+ hello\n+ world",
     ),
     (
         "claude",
         "PermissionRequest",
         {"tool_name": "Edit", "tool_input": {"file_path": "/p/a.py", "old_string": "a = 1", "new_string": "a = 2"}},
-        "- a = 1\n+ a = 2",
+        "/p/a.py\n\nTool: Edit\n\n- a = 1\n+ a = 2",
     ),
     (
         "claude",
@@ -285,19 +285,44 @@ DETAILS: list[tuple[str, str, dict[str, Any], str]] = [
         "*** Begin Patch\n+hello\n*** End Patch",
     ),
     (
+        "claude",
+        "PermissionRequest",
+        {"tool_name": "Bash", "tool_input": {"command": "ls -la", "description": "List files"}},
+        "ls -la\n\nList files",
+    ),
+    # Of another's tool nothing says that `command` is one.
+    (
+        "claude",
+        "PermissionRequest",
+        {"tool_name": "mcp__prod__drop", "tool_input": {"command": "ls", "description": "List files"}},
+        "mcp__prod__drop\ncommand: ls\ndescription: List files",
+    ),
+    (
+        "codex",
+        "PermissionRequest",
+        {"tool_name": "mcp__prod__drop", "tool_input": {"command": "ls", "description": "List files"}},
+        "mcp__prod__drop\ncommand: ls\ndescription: List files",
+    ),
+    (
+        "copilot",
+        "permissionRequest",
+        {"toolName": "prod-drop", "toolInput": {"path": "/p", "diff": "+x"}},
+        "prod-drop\npath: /p\ndiff: +x",
+    ),
+    (
         "gemini",
         "Notification",
         {
             "notification_type": "ToolPermission",
             "details": {"type": "edit", "fileName": "a.txt", "fileDiff": "@@ -0,0 +1 @@\n+hello\n"},
         },
-        "@@ -0,0 +1 @@\n+hello",
+        "a.txt\n\n@@ -0,0 +1 @@\n+hello",
     ),
     (
         "copilot",
         "permissionRequest",
         {"toolName": "edit", "toolInput": {"file_path": "/p/a.txt", "diff": "\n@@ -1,0 +1,2 @@\n+hello\n"}},
-        "@@ -1,0 +1,2 @@\n+hello",
+        "/p/a.txt\n\nTool: edit\n\n@@ -1,0 +1,2 @@\n+hello",
     ),
 ]
 
