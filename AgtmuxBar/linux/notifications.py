@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from hashlib import blake2s
 from html import escape
 from pathlib import Path
 from typing import Any, Final
@@ -77,7 +78,7 @@ class Notifications:
         actions = {_DEFAULT: notification.default}
         words: list[str] = []
         for number, (label, action) in enumerate(notification.buttons):
-            word = _DEFAULT if action == notification.default else str(number)
+            word = _DEFAULT if action == notification.default else _word(number, action)
             actions[word] = action
             words += [word, label]
         body = "\n".join(part for part in (notification.body, notification.place) if part)
@@ -216,6 +217,13 @@ class Notifications:
         if owner:
             self._clear_up()
             self._bus.call(_SERVER, "GetCapabilities", then=self._capable)
+
+
+def _word(number: int, action: Action) -> str:
+    """Of that action alone. A press may arrive when another notification has taken the place of the one it was for:
+    then it is for none, instead of what stands in that button's place by now."""
+    meant = repr((action.name, sorted(action.parameters.items()))).encode("utf-8", "backslashreplace")
+    return f"{number} {blake2s(meant, digest_size=8).hexdigest()}"
 
 
 @cache

@@ -181,3 +181,45 @@ def test_numbers_of_another_server_are_somebody_elses(server: Server, tmp_path: 
         wait_until(lambda: len(server.calls()) == 2, "one of its own")
         wait_until(lambda: file.exists() and file.read_text() != left, "its note")
         assert [member for member, _ in server.calls()] == ["Notify", "Notify"]
+
+
+class _DirectBus:
+    """Takes calls, and answers with a number at once."""
+
+    def __init__(self) -> None:
+        self.words: list[list[str]] = []
+
+    def call(self, address, member, signature="", *arguments, then=None) -> None:
+        if member == "Notify":
+            self.words.append(arguments[5])
+            then((7,))
+
+
+def _asking(*answers: tuple[str, str]) -> Notification:
+    buttons = (("Attach", NOTE.default), *((label, Action(name, {"state_version": name})) for label, name in answers))
+    return replace(NOTE, buttons=buttons, is_silent=True)
+
+
+@pytest.mark.parametrize("pressed", ["Approve once", "Deny"])
+def test_a_press_that_comes_late_is_not_for_what_has_taken_its_place(pressed: str) -> None:
+    """The server shows the old one until it has taken the new one, and its numbers are the same."""
+    chosen: list[Action] = []
+    bus = _DirectBus()
+    notifications = Notifications(bus, chosen.append)
+    notifications._capabilities = frozenset({"actions"})
+    first = (("Approve once", "approve"), ("Deny", "deny")) if pressed == "Approve once" else (("Deny", "deny"),)
+    notifications.show(replace(_asking(*first), is_silent=False))
+    words = dict(zip(bus.words[-1][1::2], bus.words[-1][::2], strict=True))
+    # The next one: shorter or longer by a button, and of another state.
+    later = replace(
+        NOTE,
+        buttons=tuple(
+            (label, Action(name, {"state_version": "2"})) for label, name in (("Approve once", "approve"),) * 3
+        ),
+        is_silent=True,
+    )
+    notifications.show(later)
+    notifications._invoked((7, words[pressed]))
+    assert chosen == []
+    notifications._invoked((7, bus.words[-1][0]))
+    assert chosen == [Action("approve", {"state_version": "2"})]

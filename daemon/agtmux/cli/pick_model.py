@@ -9,7 +9,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from agtmux.cli.panes import SIGNS, draw_panes, pane_row, summary_line
-from agtmux.cli.table import cut, draw, fit, paint, wrap
+from agtmux.cli.table import cut, display_width, draw, fit, paint, wrap
+from agtmux.domain.legible import legible
 
 # `typing` costs every command four milliseconds and is needed by nobody at run time.
 TYPE_CHECKING = False
@@ -33,6 +34,7 @@ _PLACE: Final = 5
 _ROOM_FOR_PREVIEW: Final = 9
 _HINTS: Final = "⏎ jump  / filter  a approve  d deny  ? help  q leave"
 _NESTING: Final = "it is in another tmux server; show it within this one? y/n"
+_NO_ROOM: Final = "what it asks has no room here; read it in its pane (⏎) and answer there"
 _LONGEST_NOTE: Final = 3
 _HELP: Final = (
     "Enter   jump to the pane",
@@ -174,6 +176,14 @@ class Model:
         """As many lines as the screen has, none wider than it."""
         if self._is_help:
             return _filled([cut(line, width) for line in _HELP], height)
+        if (request := self._request(width)) is not None:
+            foot = self._foot(width, colour)
+            # Beside the row that is chosen.
+            if len(request) <= height - 2 - len(foot):
+                row = _around(self._lines(width, colour), self._index, 1)
+                return [*_filled([cut(self._head(), width), *row, *request], height - len(foot)), *foot]
+            self._asking = None
+            self.note = _NO_ROOM
         foot = self._foot(width, colour)[: max(height - 2, 0)]
         room = height - 1 - len(foot)
         listed, preview = self._lines(width, colour), []
@@ -199,7 +209,25 @@ class Model:
             asked = item["attention"]["summary"] if item["attention"] else "what it asks"
             # What it is about may be longer than there is room; what to press must not be cut off.
             text = _NESTING if action == NEST else f"{action}? y/n: {asked}"
-        return [paint(cut(line, width), "bold", colour) for line in wrap(text, width)[:_LONGEST_NOTE]]
+        lines = wrap(text, width)
+        if len(lines) > _LONGEST_NOTE:
+            lines = [*lines[: _LONGEST_NOTE - 1], cut(f"{lines[_LONGEST_NOTE - 1]} {'…' * width}", width)]
+        return [paint(cut(line, width), "bold", colour) for line in lines]
+
+    def _request(self, width: int) -> list[str] | None:
+        """All that an approval would be for, where the foot does not hold it. What the daemon says is not whole it
+        does not let through."""
+        if self._asking is None or self._asking[0] != ANSWERS["a"]:
+            return None
+        attention = self._asking[1]["attention"] or {}
+        if not attention.get("whole"):
+            return None
+        asked = wrap(f"{ANSWERS['a']}? y/n: {attention['summary']}", width)
+        has_room = len(asked) <= _LONGEST_NOTE and all(display_width(line) <= width for line in asked)
+        if attention.get("brief") and has_room:
+            return None
+        text = legible(attention.get("detail") or attention["summary"], keep="\n\t").expandtabs(4)
+        return [part for line in text.split("\n") for part in _parts(line, width)]
 
     def _lines(self, width: int, colour: bool) -> list[str]:
         items = self._shown()
@@ -242,6 +270,16 @@ def _text(item: dict[str, Any]) -> str:
     identity, attention = item["identity"], item["attention"] or {}
     parts = [*identity.values(), *(item[name] for name in ("agent_type", "state", "title", "cwd", "branch"))]
     return " ".join([*(part or "" for part in parts), attention.get("summary", "")]).lower()
+
+
+def _parts(line: str, width: int) -> list[str]:
+    """Of that many cells at most, with nothing left out."""
+    parts = [""]
+    for char in line:
+        if parts[-1] and display_width(parts[-1] + char) > width:
+            parts.append("")
+        parts[-1] += char
+    return parts
 
 
 def _around(lines: list[str], index: int, room: int) -> list[str]:

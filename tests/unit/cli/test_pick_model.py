@@ -285,3 +285,44 @@ def test_blanks_at_the_end_of_a_line_of_the_screen_are_not_said_to_be_cut_off():
 
 def test_a_screen_has_blanks_where_an_agent_draws_no_break_spaces():
     assert legible_lines("\u276f\u00a0say\u2003it\n\x1b[0m") == "\u276f say it\n\N{REPLACEMENT CHARACTER}[0m"
+
+
+def asking(summary: str, detail: str | None = None, *, brief: bool = True, whole: bool = True) -> Model:
+    item = agent(1, "waiting_approval", asks=summary)
+    item["attention"] |= {"detail": detail, "brief": brief, "whole": whole}
+    model = a_model(item, agent(2))
+    assert press(model, "a") is None
+    return model
+
+
+def test_an_approval_is_asked_for_beside_all_that_it_is_for():
+    command = "\n".join(["echo a #", *(f"step {number}" for number in range(10)), "touch x"])
+    model = asking(" ".join(command.split())[:199] + "…", command, brief=False)
+    lines = [line.strip() for line in screen(model)]
+    at = lines.index("echo a #")
+    assert lines[at : at + 12] == command.split("\n")
+    assert lines[-2].startswith("approve? y/n: echo a #") and any(line.startswith(">") for line in lines)
+    assert press(model, "y")[0] == "approve"
+
+
+@pytest.mark.parametrize("lines", [19, 60])
+def test_what_has_no_room_is_not_approved(lines: int):
+    command = "\n".join(f"step {number}" for number in range(lines))
+    model = asking(" ".join(command.split())[:199] + "…", command, brief=False)
+    drawn = screen(model)
+    assert ("no room" in drawn[-1]) is (lines == 60), drawn
+    assert (press(model, "y") is None) is (lines == 60)
+
+
+def test_one_line_that_the_foot_cannot_hold_is_shown_whole_as_well():
+    command = "echo " + "word " * 36 + "touch x"
+    model = asking(command)
+    assert "touch x" in "".join(line.ljust(40) for line in screen(model, 40))
+    cut_off = asking("x" * 150, brief=True)
+    assert "".join(screen(cut_off, 40)).count("x") >= 150
+
+
+def test_a_question_that_is_cut_in_the_foot_says_so():
+    model = asking("echo " + "word " * 36, whole=False)
+    foot = screen(model, 40)[-3:]
+    assert foot[0].startswith("approve? y/n") and foot[-1].endswith("…")
