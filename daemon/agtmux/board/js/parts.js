@@ -119,7 +119,7 @@ export function answers(board, pane, reason = () => "") {
       label,
     );
   const no = button("deny", "Deny", (shown) => deny(shown, reason()));
-  if (pane.attention?.whole !== false) return [button("approve", "Approve", approve), no];
+  if (pane.attention?.whole) return [button("approve", "Approve", approve), no];
   const key = `${pane.runtime_id} ${dialogOf(pane)}`;
   const missing = h("p", { key: `missing ${key}`, class: "missing" }, `${whyPartial(pane)} Read it in its pane first.`);
   if (board.reviewed.has(key)) return [missing, button("approve", "Approve all the same", approvePartly), no];
@@ -133,6 +133,8 @@ export function answers(board, pane, reason = () => "") {
       "aria-label": `Review: ${nameOf(pane)}, ${questionOf(pane)}`,
       onclick: () => {
         board.reviewed.add(key);
+        // Approve takes this button's place: the second click of a double click is for none.
+        unsettle(board);
         board.draw();
       },
     },
@@ -180,12 +182,15 @@ async function answer(board, pane, deed, said) {
 export function settle(board, waiting) {
   const order = JSON.stringify([board.isLive, waiting.map((pane) => [pane.runtime_id, pane.state_version, pane.attention])]);
   // Also where it comes up as a whole: the click that has brought it may be followed by another.
-  if (board.order !== order && (board.order !== undefined || waiting.length > 0)) {
-    board.settledAt = Date.now() + SETTLES;
-    setTimeout(() => board.draw(), SETTLES + 10);
-  }
+  if (board.order !== order && (board.order !== undefined || waiting.length > 0)) unsettle(board);
   board.order = order;
   document.body.classList.toggle("unsettled", Date.now() < board.settledAt);
+}
+
+/** Nothing is answered for a moment. */
+function unsettle(board) {
+  board.settledAt = Date.now() + SETTLES;
+  setTimeout(() => board.draw(), SETTLES + 10);
 }
 
 export function copy(board, pane) {
