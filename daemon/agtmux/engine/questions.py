@@ -16,6 +16,15 @@ from agtmux.domain.redact import Redacted
 
 _COUNTED: Final = re.compile(r"(?:\S+ )?(\S+) \(?\+\d+ -\d+\)?")
 _ON_SCREEN: Final = "On its screen:"
+# How dialogs name a tool and its server.
+_CALLS: Final = (
+    re.compile(r"^(?P<server>\S.*?) - (?P<tool>[\w.-]+)\("),
+    re.compile(r'^Allow the (?P<server>.+) MCP server to run tool "(?P<tool>[^"]+)"\?$'),
+    re.compile(r'^Allow execution of MCP tool "(?P<tool>[^"]+)" from server "(?P<server>[^"]+)"\?$'),
+)
+_USES_TOOL: Final = "Do you want to use this tool?"
+# What is no part of a tool's name as agents report it.
+_LOOSE: Final = re.compile(r"[^\w-]")
 _LEFT_OUT: Final = re.compile(r"\[?(?:…|\.\.\.)")
 # So much of a command no other is likely to begin or end with.
 _TELLING: Final = 16
@@ -24,7 +33,7 @@ _TELLING: Final = 16
 class Relation(Enum):
     # What runs is the same, to the last character.
     SAME = "same"
-    # Both are about the same file or plan, and nothing shows whether they would do the same to it.
+    # Both are about the same file, tool or plan, and nothing shows whether they would do the same to it.
     SAME_SUBJECT = "same subject"
     # The screen shows a part of what was reported, and no more than that.
     PART = "part"
@@ -42,6 +51,8 @@ def relation(reported: Attention, seen: Attention) -> Relation:
         return same
     if seen.incomplete is not None and _is_part(reported.subject, seen.subject):
         return Relation.PART
+    if _is_tool(reported, _lines(seen)):
+        return Relation.SAME_SUBJECT
     if "/" in reported.subject and "\n" not in reported.subject and _is_file(reported.subject, _lines(seen)):
         return Relation.SAME_SUBJECT
     return Relation.UNSAID if reported.incomplete is Incomplete.NOT_REPORTED else Relation.OTHER
@@ -101,6 +112,17 @@ def _is_part(whole: str, seen: str) -> bool:
 
 def _lines(attention: Attention) -> list[str]:
     return [line.strip() for line in (attention.summary, *(attention.detail or "").splitlines()) if line.strip()]
+
+
+def _is_tool(reported: Attention, shown: list[str]) -> bool:
+    """Whether a dialog asks for the tool of a server that was reported. What it is called with may differ."""
+    found = next((each for line in shown for calls in _CALLS if (each := calls.search(line))), None)
+    if found is None:
+        # One that does not name the server.
+        return _USES_TOOL in shown[2:] and reported.subject.endswith(f"-{shown[1]}")
+    server, tool = (_LOOSE.sub("_", found[name]) for name in ("server", "tool"))
+    is_named = reported.subject == tool and server in map(str.strip, (reported.detail or "").splitlines())
+    return is_named or reported.subject in (f"mcp__{server}__{tool}", f"{server}-{tool}")
 
 
 def _is_file(path: str, shown: list[str]) -> bool:

@@ -67,11 +67,8 @@ TABLE: dict[str, list[tuple[str, dict[str, Any], str]]] = {
             "waiting_input question",
         ),
         ("permissionRequest", {"toolName": "bash", "toolInput": {"command": "ls"}}, "waiting_approval permission"),
-        (
-            "notification",
-            {"notification_type": "permission_prompt", "message": "Run command: ls"},
-            "waiting_approval permission",
-        ),
+        # It says less than the request it follows, and must not take its place.
+        ("notification", {"notification_type": "permission_prompt", "message": "Run command: ls"}, "–"),
         (
             "notification",
             {"notification_type": "elicitation_dialog", "message": "Information"},

@@ -1,5 +1,7 @@
 """Whether a report and a screen ask for the same, and what is shown where nothing tells."""
 
+from dataclasses import replace
+
 import pytest
 
 from agtmux.domain.events import FULL_ROW, Attention, Incomplete
@@ -20,6 +22,8 @@ def seen(subject: str, detail: str = "", kind: str = "approval", incomplete: Inc
 
 
 LINES = "mkdir -p out\nfor n in 1 2; do\n  touch $n\ndone"
+CALL = 'Tool use\n\n  post - send(parcel: "A-1") (MCP)\n  Sends a parcel\n\nDo you want to proceed?'
+RUN_TOOL = 'Allow the parcels MCP server to run tool "print_label"?'
 EDIT = "Do you want to make this edit to label.py?"
 
 
@@ -66,6 +70,17 @@ EDIT = "Do you want to make this edit to label.py?"
         ("/work/old/label.py", seen(EDIT, "Edit file\nsrc/label.py"), OTHER),
         ("/work/label.py", seen("Do you want to edit /work/src/label.py?"), OTHER),
         ("/work/", seen("Do you want to create labels.txt?"), OTHER),
+        # Tools of servers, which are named by every agent in its own way.
+        ("mcp__post__send", seen("Sends a parcel", CALL), SUBJECT),
+        ("mcp__my_post__send", seen("Sends a parcel", CALL.replace("post", "my post")), SUBJECT),
+        ("mcp__post__send", seen("Sends a parcel", CALL.replace('"A-1")', '"A-1",\n')), SUBJECT),
+        ("mcp__parcels__print_label", seen(RUN_TOOL, f"Field 1/1\n{RUN_TOOL}\n\nparcel: A-1"), SUBJECT),
+        ("parcels-print_label", seen("print_label: {", "print_label\n{\n}\n\nDo you want to use this tool?"), SUBJECT),
+        ("mcp__post__drop", seen("Sends a parcel", CALL), OTHER),
+        ("mcp__other__send", seen("Sends a parcel", CALL), OTHER),
+        ("send", seen("Sends a parcel", CALL), OTHER),
+        ("ls", seen("ls", CALL.replace("send", "ls").replace("ls\n", "x\n")), SAME),
+        ("parcels-drop", seen("print_label: {", "print_label\n{\n}\n\nDo you want to use this tool?"), OTHER),
     ],
 )
 def test_how_a_report_and_a_screen_are_related(subject: str, screen: Attention, expected: Relation) -> None:
@@ -106,3 +121,11 @@ def test_where_nothing_tells_both_are_shown() -> None:
     assert is_shown(question, shown) and not is_shown(screen, shown)
     assert not is_one(shown, screen)
     assert is_one(None, screen) and is_one(question, None)
+
+
+def test_a_tool_that_is_reported_by_its_name_alone_is_known_by_its_server_as_well() -> None:
+    asks = 'Allow execution of MCP tool "print_label" from server "parcels"?'
+    told = reported("print_label")
+    assert relation(replace(told, detail=Redacted("print_label\nparcel: A-1\n\nparcels")), seen(asks)) is SUBJECT
+    assert relation(replace(told, detail=Redacted("print_label\nparcel: A-1\n\nothers")), seen(asks)) is OTHER
+    assert relation(told, seen(asks)) is OTHER
