@@ -208,7 +208,8 @@ class Decisions:
             if report is not None and report.key.event_id == waiter.event_id:
                 waiter.form = self._form_of(record.runtime, report)
                 if waiter.form is not None:
-                    runtime_id, attention = record.runtime.runtime_id, record.row.attention
+                    # As the hook reported it: what is shown may come from the screen, where another dialog may be.
+                    runtime_id, attention = record.runtime.runtime_id, report.verdict.attention
                     waiter.question = Waiting(runtime_id, waiter.event_id, attention, self._clock.now())
                     return
         waiter.tell(Answer(over=Over.NOT_ASKED))

@@ -12,7 +12,7 @@ import pytest
 
 from agtmux.actions import decisions as decisions_module
 from agtmux.actions.decisions import Answer, Decisions, Handed, Over
-from agtmux.domain.events import Event, Verdict
+from agtmux.domain.events import Event, Incomplete, Verdict
 from agtmux.domain.panes import HOST
 from agtmux.domain.runtimes import Runtime, RuntimeId
 from agtmux.domain.states import Source, State
@@ -112,6 +112,22 @@ async def test_a_decision_reaches_the_hook_that_asked(desk: Desk, allow: bool):
     assert await desk.decisions.decide(WHO, "ask", allow=allow, message="not now") is Handed.HANDED_OVER
     assert await hook == Answer(allow, f"{allow} not now")
     assert desk.decisions.waiter_count == 0
+
+
+async def test_what_a_hook_waits_for_is_what_it_reported_and_not_what_the_screen_shows(desk: Desk):
+    """It came late, and said less than the screen: what is shown by then is the screen's, perhaps of another dialog."""
+    said_nothing = replace(an_attention("ExitPlanMode", "plan"), incomplete=Incomplete.NOT_REPORTED)
+    verdict = a_verdict("waiting_approval", "permission", attention=said_nothing)
+    assert await desk.core.take(an_event("ask", at=2.0, verdict=verdict)) == ["applied"]
+    on_screen = a_verdict("waiting_approval", "dialog", attention=an_attention("ls"), dialog="f00d")
+    assert await desk.core.take(an_event("look", at=8.0, source=Source.POLLER, verdict=on_screen)) == ["applied"]
+    record = desk.core.world.records[HOST, PANE]
+    assert record.row.attention == an_attention("ls")
+    desk.hook("ask")
+    await until(lambda: desk.decisions.waiting(WHO) is not None)
+    question = desk.decisions.waiting(WHO)
+    assert question is not None and question.attention == said_nothing
+    assert not record.asks(question.attention)
 
 
 async def test_a_second_decision_about_the_same_question_finds_nobody(desk: Desk):
