@@ -25,12 +25,15 @@ class Request:
 
 
 @contextlib.contextmanager
-def asking(home: Home, pane: str, command: str, *, waits: bool = True) -> Iterator[Request]:
+def asking(
+    home: Home, pane: str, command: str, *, waits: bool = True, tool: str = "Bash", **more: str
+) -> Iterator[Request]:
+    """`more` is what the tool is called with beside the command, as `description`."""
     pipe = subprocess.PIPE
     words = [COMMANDS / "agtmux-hook", "claude", "PermissionRequest", *(["--wait"] if waits else [])]
     hook = subprocess.Popen(words, env=home.env | home.tmux_variables(pane), stdin=pipe, stdout=pipe, stderr=pipe)
     assert hook.stdin is not None
-    hook.stdin.write(json.dumps({"tool_name": "Bash", "tool_input": {"command": command}}).encode())
+    hook.stdin.write(json.dumps({"tool_name": tool, "tool_input": {"command": command} | more}).encode())
     hook.stdin.close()
     hook.stdin = None
     try:
