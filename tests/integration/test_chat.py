@@ -72,6 +72,20 @@ async def test_a_session_is_listed_with_what_it_does_and_asks(home: Home) -> Non
     assert [target["name"] for target in home.ask("GET", "/v1/targets").json["items"]] == ["host"]
 
 
+async def test_a_request_that_is_too_long_to_be_reported_whole_takes_a_second_step(home: Home) -> None:
+    home.start()
+    async with sitting(home.folder, daemon=home.socket) as here:
+        await expect(home, "idle")
+        here.session.say(f"ask echo {'x ' * 2_500}; touch x")
+        asked = (await expect(home, "waiting_approval"))["attention"]
+        assert (asked["whole"], asked["incomplete_reason"]) == (False, "too_long")
+        status, _, error = await command(home, "approve", REF)
+        assert status == 4 and "too long" in error
+        status, told, _ = await command(home, "approve", REF, "--partial")
+        assert (status, told["result_code"]) == (0, "delivered")
+        await expect(home, "completed")
+
+
 async def test_the_session_answers_what_is_asked_of_it_by_commands(home: Home) -> None:
     home.start()
     async with sitting(home.folder, daemon=home.socket) as here:

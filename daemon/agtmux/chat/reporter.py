@@ -153,9 +153,9 @@ class Reporter:
         told: Told = {"type": "state", "state": session.state.value, "title": session.title}
         asking = session.asking
         if asking is not None:
-            payload, _ = fitted({"tool_name": asking.tool, "tool_input": asking.input}, _LONGEST_TEXT)
-            request_id = next(iter(session.pending))
-            return {**told, "reason_code": asking.kind, "event": _REQUEST, "payload": payload, "request_id": request_id}
+            payload, is_cut = fitted({"tool_name": asking.tool, "tool_input": asking.input}, _LONGEST_TEXT)
+            told |= {"reason_code": asking.kind, "event": _REQUEST, "payload": payload}
+            return {**told, "request_id": next(iter(session.pending)), "is_cut": is_cut}
         if session.state is State.ERROR:
             return {**told, "reason_code": "agent_failed", "error": fitted(session.error, _LONGEST_TEXT)[0]}
         if session.state is State.IDLE:

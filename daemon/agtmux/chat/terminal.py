@@ -17,6 +17,7 @@ from typing import Any, TextIO
 
 from agtmux.chat.protocol import Told, fitted, tool_line
 from agtmux.domain.errors import AgtmuxError, ErrorCode
+from agtmux.domain.events import has_unreadable
 from agtmux.domain.legible import legible
 from agtmux.probe.owners import connected
 
@@ -24,8 +25,9 @@ PROMPT = "› "
 DETACH = "/detach"
 _YES = ("y", "yes")
 _NO = ("n", "no")
+# Says yes to what is not shown whole.
+_PARTIAL = ("partial",)
 _COLOURS = {"dim": "2", "bold": "1", "red": "31", "yellow": "33"}
-_MOST_INPUT_LINES = 20
 
 
 class Terminal:
@@ -197,7 +199,7 @@ class Terminal:
         if asked["type"] == "question":
             return self._answer(asked, line.strip())
         word, _, reason = line.strip().partition(" ")
-        is_yes = word.lower() in _YES and not reason
+        is_yes = word.lower() in (_YES if _is_whole(asked) else _PARTIAL) and not reason
         if not is_yes and word.lower() not in _NO:
             # A sentence is no approval, whatever it begins with.
             self._ask_now()
@@ -260,7 +262,9 @@ class Terminal:
         self._line(f"! may it use {asked['tool']}?", "yellow")
         for line in _input_lines(asked["input"]):
             self._line(f"  {line}")
-        self._write("y, or n and why: ")
+        if not _is_whole(asked):
+            self._line("this is not all of it, or has characters that cannot be shown", "yellow")
+        self._write("y, or n and why: " if _is_whole(asked) else "partial to approve it all the same, or n and why: ")
         self._output.flush()
 
     # Drawing.
@@ -292,14 +296,18 @@ class Terminal:
 
 
 def _input_lines(given: dict[str, Any]) -> list[str]:
+    """All of it: a yes is for all of it. The lines of a value stand further right than names."""
     if set(given) <= {"command", "description", "timeout"} and "command" in given:
-        lines = str(given["command"]).splitlines()
-    else:
-        lines = [f"{name}: {value}" for name, value in given.items() if not isinstance(value, dict | list)]
-        lines += [f"{name}: {json.dumps(value)}" for name, value in given.items() if isinstance(value, dict | list)]
-        lines = [part for line in lines for part in line.splitlines()]
-    more = len(lines) - _MOST_INPUT_LINES
-    return lines if more <= 0 else [*lines[:_MOST_INPUT_LINES], f"… {more} more lines"]
+        return str(given["command"]).splitlines()
+    found: list[str] = []
+    for name, value in sorted(given.items(), key=lambda each: isinstance(each[1], dict | list)):
+        lines = (json.dumps(value) if isinstance(value, dict | list) else str(value)).splitlines()
+        found += [f"{name}: {''.join(lines)}"] if len(lines) < 2 else [f"{name}:", *(f"    {line}" for line in lines)]
+    return found
+
+
+def _is_whole(asked: Told) -> bool:
+    return not asked.get("is_cut") and not any(has_unreadable(line) for line in _input_lines(asked["input"]))
 
 
 def _width() -> int:

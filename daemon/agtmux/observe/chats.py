@@ -23,7 +23,7 @@ from agtmux.agents.registry import Registry
 from agtmux.clock import Clock
 from agtmux.domain.durations import SECOND
 from agtmux.domain.errors import AgtmuxError, ErrorCode
-from agtmux.domain.events import Attention, Event, Verdict
+from agtmux.domain.events import Attention, Event, Incomplete, Verdict
 from agtmux.domain.panes import CHAT, ForegroundProcess, Pane, SeenPane, Target, TargetKind, Topology
 from agtmux.domain.redact import Redacted, redact_text
 from agtmux.domain.runtimes import BootId, Inhabitant, PaneId, RuntimeId
@@ -72,6 +72,8 @@ class Stated(msgspec.Struct, tag_field="type", tag="state", frozen=True):
     event: str = ""
     payload: dict[str, Any] | None = None
     request_id: _Word | None = None
+    # The payload does not hold all that was asked for.
+    is_cut: bool = False
     error: str = ""
 
 
@@ -300,7 +302,10 @@ class Chats:
         if stated.state in _WAITING:
             _, told = self._registry.read_hook(session.about.agent_type, stated.event, stated.payload)
             if told is not None and told.state in _WAITING:
-                return replace(told, state=stated.state, note=note, dialog=stated.request_id)
+                attention = told.attention
+                if attention is not None and stated.is_cut:
+                    attention = replace(attention, incomplete=Incomplete.TOO_LONG, is_brief=False)
+                return replace(told, state=stated.state, attention=attention, note=note, dialog=stated.request_id)
         attention = None
         if stated.error:
             attention = Attention("error", Redacted(redact_text(" ".join(stated.error.split()))[:_MOST_ERROR]))

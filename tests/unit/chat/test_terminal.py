@@ -231,3 +231,29 @@ def test_a_gap_and_an_error_are_told():
 def test_the_home_is_told_as_people_write_it(monkeypatch):
     monkeypatch.setitem(os.environ, "HOME", "/home/dev")
     assert "~/x" in seen(cwd="/home/dev/x").shown() and "/home/developer" in seen(cwd="/home/developer").shown()
+
+
+def test_a_yes_is_asked_for_below_all_that_it_is_for():
+    command = "\n".join(["ls", *(f"echo {number}" for number in range(60)), "touch x"])
+    it = asking(command)
+    assert all(f"  {line}\n" in it.shown() for line in command.split("\n"))
+    assert it.terminal.typed("y") == {"type": "approve", "request_id": "r1"}
+
+
+@pytest.mark.parametrize("more", [{"is_cut": True}, {"input": {"command": "ls \u202e# x"}}])
+def test_a_yes_is_not_enough_for_what_is_not_shown_whole(more: dict[str, Any]):
+    it = seen()
+    it.take("turn", turn=1, text="go")
+    it.take("approval_request", **REQUEST | {"input": {"command": "ls"}} | more)
+    assert "not all of it" in it.shown() and "partial to approve" in it.shown()
+    assert it.terminal.typed("y") is None
+    assert it.terminal.typed("yes") is None
+    assert it.terminal.typed("partial") == {"type": "approve", "request_id": "r1"}
+
+
+def test_no_line_of_an_argument_looks_like_another_argument():
+    it = seen()
+    it.take("turn", turn=1, text="go")
+    it.take("approval_request", **REQUEST | {"tool": "mcp__prod__run", "input": {"script": "# a\nforce: false"}})
+    assert "  script:\n      # a\n      force: false\n" in it.shown()
+    assert it.terminal.typed("partial") is None

@@ -16,6 +16,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 from agtmux.agents.registry import Registry
 from agtmux.api.chat import _send
 from agtmux.domain.errors import AgtmuxError, ErrorCode
+from agtmux.domain.events import Attention
 from agtmux.domain.panes import CHAT
 from agtmux.domain.runtimes import PaneId
 from agtmux.domain.states import State
@@ -89,6 +90,12 @@ class Line:
         return None if record is None else record.row.state
 
     @property
+    def attention(self) -> Attention:
+        attention = self._core.world.records[CHAT, PaneId(f"%{os.getpid()}")].row.attention
+        assert attention is not None
+        return attention
+
+    @property
     def kept(self) -> list[str]:
         return [told["said"] for told in self.told if told["type"] == "kept"]
 
@@ -124,6 +131,17 @@ async def test_a_turn_that_takes_long_to_be_kept_holds_up_no_state(tmp_path: Pat
         assert line.kept == []
         may_go.set()
         await line.until(lambda: line.kept == ["one"])
+
+
+@pytest.mark.parametrize("is_cut", [False, True])
+async def test_a_request_that_was_cut_on_its_way_is_not_whole(tmp_path: Path, is_cut: bool):
+    payload = {"tool_name": "Bash", "tool_input": {"command": "ls"}}
+    asks = {"reason_code": "approval", "event": "PermissionRequest", "payload": payload, "request_id": "r1"}
+    async with a_line(tmp_path) as line:
+        line.says("state", state="waiting_approval", is_cut=is_cut, **asks)
+        await line.until(lambda: line.state is State.WAITING_APPROVAL)
+        shown = line.attention
+        assert (shown.is_whole, shown.is_brief) == (not is_cut, not is_cut)
 
 
 async def test_what_cannot_be_kept_now_is_kept_later_in_its_order_and_the_connection_stays(tmp_path: Path):
