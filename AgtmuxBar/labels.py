@@ -7,6 +7,7 @@ import unicodedata
 from typing import Final
 
 from agtmux.domain.durations import SECOND, format_age
+from agtmux.domain.events import shortened_text
 from agtmux.domain.legible import LEFT_TO_RIGHT, in_order, legible, printable
 from agtmux.domain.names import shown_name
 from AgtmuxBar.snapshot import Letter, Pane, question_of
@@ -98,7 +99,7 @@ def age_of(seconds: float) -> str:
 
 
 def hint_of(text: str) -> str:
-    return legible(text, keep="\n")[:_HINT]
+    return shortened_text(legible(text, keep="\n"), _HINT)
 
 
 def short(text: str, room: int) -> str:

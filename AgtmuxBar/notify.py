@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from agtmux.domain.events import shortened_text
 from agtmux.domain.legible import legible, printable
 from AgtmuxBar.labels import agent_of, can_answer, is_brief, place_of
 from AgtmuxBar.looking import Place
@@ -331,7 +332,7 @@ def _letter(letter: Letter, settings: Settings) -> Notification:
         key=f"letter {letter['message_id']}",
         title=legible(f"{letter['from_agent']} writes to you"),
         place=legible(letter["type"]),
-        body=printable(letter["content"] or "", keep="\n")[:_LONGEST],
+        body=shortened_text(printable(letter["content"] or "", keep="\n"), _LONGEST),
         default=Action("read"),
         buttons=(("Read", Action("read")),),
         is_urgent=letter["priority"] in ("high", "urgent"),
@@ -349,7 +350,7 @@ def _notification(pane: Pane, settings: Settings) -> Notification:
         key=pane["runtime_id"],
         title=_TITLES[pane["state"]].format(agent_of(pane)),
         place=place_of(pane),
-        body=legible(question_of(pane), keep="\n")[:_LONGEST],
+        body=shortened_text(legible(question_of(pane), keep="\n"), _LONGEST),
         default=attach(pane),
         buttons=tuple(buttons),
         is_urgent=pane["state"] != "completed",

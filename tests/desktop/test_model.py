@@ -392,3 +392,9 @@ def test_a_request_that_cannot_be_shown_whole_is_approved_nowhere_but_in_its_pan
     [review] = offered(waiting)
     assert (review.label, review.action.name) == ("Review in its pane…", "attach")
     assert not any(each.label == "Approve once" for each in menu_of(snapshot(waiting)).walk())
+
+
+def test_a_hint_that_is_cut_says_so():
+    menu = menu_of(snapshot(pane(1, detail="x\n" * 900, brief=False)))
+    [asking] = [each for each in menu.walk() if each.key.startswith("wait ") and each.children]
+    assert len(asking.hint) == 600 and asking.hint.endswith("…")

@@ -532,3 +532,11 @@ def test_a_notification_that_does_not_hold_all_of_a_request_approves_nothing(wai
     seen.step(waiting, after=QUIET)
     (told,) = seen.display.values()
     assert [label for label, _ in told.buttons] == ["Attach", "Deny"]
+
+
+def test_what_has_no_room_in_a_notification_is_said_to_go_on():
+    seen = begun()
+    for after in (0.0, QUIET):
+        seen.step(letters=(letter(1, text="first " + "x" * 400),), after=after)
+    (told,) = seen.display.values()
+    assert len(told.body) == 300 and told.body.endswith("…")
