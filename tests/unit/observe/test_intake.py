@@ -205,7 +205,9 @@ def test_a_text_of_the_greatest_length_is_kept_whole_wherever_it_stands() -> Non
         assert json.loads(str(event.raw_payload)) == payload
 
 
-SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=300)
+SCALARS = (
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=300)
+)
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
