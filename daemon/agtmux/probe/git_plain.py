@@ -4,6 +4,9 @@ repository names is run.
 `git worktree add` reads the repository's own settings, and no option keeps it from what they may name in the next
 version. What it does is little and documented (gitrepository-layout): a folder below `worktrees` with three files, a
 `.git` file that leads there, a branch, a checkout. The branch and the checkout are done through a view.
+
+The caller may have put symbolic links into the repository. Nothing is written through one: that would be a file
+elsewhere, written with the rights of the daemon.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ _MOST_NAMES = 100_000_000
 # What a sparse checkout is known by, where work trees have settings of their own.
 _SPARSE = ("core.sparsecheckout", "core.sparsecheckoutcone")
 _FILTER = re.compile(r"^filter\.(.+)\.(?:smudge|process)$", re.DOTALL)
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NO_FILTER = (b"unspecified", b"unset", b"set")
 
 
@@ -29,6 +33,8 @@ def make(repository: Repository, view: View, where: str, branch: str, start: str
     if repository.settings.get("extensions.refstorage") not in (None, b"files"):
         raise GitError("its refs are kept as reftables, for which only the user makes work trees from here")
     ref = "refs/heads/" + branch
+    for each in ("worktrees", ref, *(["config"] if upstream else [])):
+        _check_no_links(repository.common, each)
     commit = view.line("rev-parse", "-q", "--verify", start + "^{commit}")
     if not commit:
         raise GitError("the commit of %s is not there; fetch it first" % shown(start))
@@ -48,7 +54,7 @@ def make(repository: Repository, view: View, where: str, branch: str, start: str
             view.read("update-ref", "-m", "branch: Created from " + start, ref, commit, "0" * len(commit))
             has_branch = True
         tree = repository._replace(path=where, top=where, own=admin, is_bare=False)
-        with View(tree, until, index=os.path.join(admin, "index")) as checkout:
+        with View(tree, until, is_empty=True) as checkout:
             answer = checkout.run("read-tree", "--reset", "-u", commit)
             if answer.status:
                 raise GitError(
@@ -56,6 +62,7 @@ def make(repository: Repository, view: View, where: str, branch: str, start: str
                     % answer.complaint
                 )
             unfiltered = _unfiltered(repository, checkout)
+            copy_file(checkout.index, os.path.join(admin, "index"))
         if is_new_branch and upstream:
             _follow(repository, branch, upstream, until)
         os.unlink(os.path.join(admin, "locked"))
@@ -77,8 +84,29 @@ def delete_branch(repository: Repository, view: View, branch: str, until: float)
     answer = view.run("update-ref", "-d", ref, commit)
     if not commit or answer.status:
         raise GitError("git kept the branch %s: %s" % (shown(branch), answer.complaint))
+    _delete_log(repository.common, ref)
     if any(key.startswith("branch.%s." % branch) for key in repository.settings):
         _config(repository, until, "--remove-section", "branch." + branch)
+
+
+def _check_no_links(folder: str, path: str) -> None:
+    """Raise GitError if a part of that path is a symbolic link."""
+    for part in path.split("/"):
+        folder = os.path.join(folder, part)
+        if os.path.islink(folder):
+            raise GitError("%s is a symbolic link; only the user makes work trees there" % shown(folder))
+
+
+def _delete_log(common: str, ref: str) -> None:
+    """The log of a ref, which is in the way of another ref below that name. A view has no logs, so git leaves it."""
+    *folders, name = os.path.join("logs", ref).split("/")
+    with contextlib.suppress(OSError), contextlib.ExitStack() as opened:
+        at = os.open(common, _FOLDER)
+        opened.callback(os.close, at)
+        for folder in folders:
+            at = os.open(folder, _FOLDER | os.O_NOFOLLOW, dir_fd=at)
+            opened.callback(os.close, at)
+        os.unlink(name, dir_fd=at)
 
 
 def _new_admin(common: str, name: str) -> str:

@@ -60,8 +60,9 @@ _PLAIN_VALUE = re.compile(rb"[A-Za-z0-9 ,._+-]{0,64}")
 _FILES = {"core.excludesfile": "git/ignore", "core.attributesfile": "git/attributes"}
 _TRUE = (b"true", b"yes", b"on", b"1", None)
 
-# What a view shares with the repository. A link leads to data: no setting is in any of them.
-_SHARED = ("objects", "refs", "packed-refs", "reftable", "shallow", "worktrees", "logs")
+# What a view shares with the repository. A link leads to data: no setting is in any of them. Logs of refs are not
+# shared: git follows a symbolic link in their place, and would add a line of the repository's choice to any file.
+_SHARED = ("objects", "refs", "packed-refs", "reftable", "shallow", "worktrees")
 _SHARED_INFO = ("exclude", "attributes", "grafts")
 _OWN_INFO = "info/sparse-checkout"
 
@@ -141,11 +142,13 @@ def is_true(settings: dict[str, bytes | None], key: str) -> bool:
 class View:
     """git with settings of our own on a repository. It runs no program, whatever is in the repository."""
 
-    def __init__(self, repository: Repository, until: float, index: str = "") -> None:
-        """`index` is a file to use as index in place of a copy of the repository's."""
+    def __init__(self, repository: Repository, until: float, *, is_empty: bool = False) -> None:
+        """With `is_empty` its index begins without files, in place of a copy of the repository's."""
         self._repository = repository
         self._until = until
-        self._index = index
+        self._is_empty = is_empty
+        # The file that git uses as its index.
+        self.index = ""
         self._environment: dict[str, str] = {}
         self._words: list[str] = []
         self._holder: tempfile.TemporaryDirectory[str] | None = None
@@ -196,7 +199,8 @@ class View:
             _write(own + "/HEAD", _head(repository.own))
             _write(own + "/commondir", b"../common\n")
         _write(common + "/config", _config(repository.settings))
-        if not self._index:
+        self.index = os.path.join(used, "index")
+        if not self._is_empty:
             _copy_index(repository.own, used)
         self._environment = {
             "GIT_DIR": used,
@@ -210,8 +214,6 @@ class View:
         }
         if repository.top:
             self._environment["GIT_WORK_TREE"] = repository.top
-        if self._index:
-            self._environment["GIT_INDEX_FILE"] = self._index
         # At its top, or names would be those below the folder.
         self._words = [find_git(), *ALWAYS, "-C", repository.top or folder]
 
@@ -306,7 +308,8 @@ def _copy_index(source: str, folder: str) -> None:
 
 def copy_file(source: str, target: str) -> None:
     descriptor = os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with open(descriptor, "rb") as file, open(target, "wb") as copy:
+    # Not through a link that was put in the target's place.
+    with open(descriptor, "rb") as file, open(target, "xb") as copy:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise GitError("its git folder cannot be read: %s is no file" % shown(source))

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agtmux.probe import git, git_view
+from agtmux.probe import git, git_plain, git_view
 from support.parrots import git as run_git
 from support.parrots import repository
 
@@ -284,6 +284,56 @@ def test_settings_that_change_while_an_agents_worktree_is_made_run_nothing(traps
                 attempt(lambda: git.undo(str(found["top"]), name, LIMIT))  # noqa: B023 at once
             traps.check()
     assert made > 0, "none could be made"
+
+
+# A link in the repository leads to a file of the user's, which an agent may not write itself
+
+
+@pytest.mark.parametrize(
+    "link", ["logs/refs/heads/labels", "logs/refs/heads", "logs", "refs/heads", "refs", "worktrees", "config"]
+)
+def test_a_worktree_for_an_agent_writes_nothing_through_a_link(traps: Traps, tmp_path: Path, link: str) -> None:
+    elsewhere, place = tmp_path / "elsewhere", traps.repo / ".git" / link
+    run_git(traps.repo, "config", "user.name", f"$({traps.program})")
+    run_git(traps.repo, "config", "remote.far.fetch", "+refs/heads/*:refs/remotes/far/*")
+    run_git(traps.repo, "update-ref", "refs/remotes/far/labels", "HEAD")
+    if place.exists():
+        # All that is there stays readable.
+        place.rename(elsewhere)
+    elif link.endswith("labels"):
+        elsewhere.write_text("# the user's own\n")
+    else:
+        elsewhere.mkdir()
+    place.symlink_to(elsewhere)
+    before = contents(elsewhere)
+    attempt(lambda: git.add(str(traps.repo), "labels", BESIDE, False, LIMIT, is_plain=True))
+    assert contents(elsewhere) == before
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    files = [path] if path.is_file() else [each for each in sorted(path.rglob("*")) if each.is_file()]
+    return {str(each): each.read_bytes() for each in files}
+
+
+def test_the_index_of_a_worktree_for_an_agent_is_not_written_through_a_link(
+    traps: Traps, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that appears as soon as git's folder for the work tree does."""
+    elsewhere, write = tmp_path / "elsewhere", git_plain._write_admin
+
+    def write_and_link(repository: git_view.Repository, admin: str, where: str, ref: str) -> None:
+        write(repository, admin, where, ref)
+        Path(admin, "index").symlink_to(elsewhere)
+
+    monkeypatch.setattr(git_plain, "_write_admin", write_and_link)
+    found = attempt(lambda: git.add(str(traps.repo), "labels", BESIDE, False, LIMIT, is_plain=True))
+    assert isinstance(found, git.GitError) and not elsewhere.exists()
+
+
+def test_a_branch_that_is_undone_leaves_no_log_in_the_way_of_others(traps: Traps) -> None:
+    made = git.add(str(traps.repo), "labels/small", BESIDE, False, LIMIT)
+    git.undo(str(made["top"]), "labels/small", LIMIT)
+    run_git(traps.repo, "branch", "labels")
 
 
 # What a view has in its settings
