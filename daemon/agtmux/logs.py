@@ -68,17 +68,19 @@ class _Count:
     last: logging.LogRecord | None = None
 
 
-class Repeats(logging.Filter):
-    """Lets a line pass unless many like it have passed within the minute, and then says how many were left out."""
+class Repeats:
+    """Lets a line pass unless many like it have passed within the minute, and then says how many were left out.
+
+    Not a filter of the logging module: those are asked without a lock, and several threads write to the log."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        super().__init__()
         self._clock = clock
         self._counts: dict[object, _Count] = {}
         # What is to be said of those whose minute is over.
         self.due: list[logging.LogRecord] = []
 
-    def filter(self, record: logging.LogRecord) -> bool:
+    def passes(self, record: logging.LogRecord) -> bool:
+        """Asked by one thread at a time."""
         now = self._clock()
         self._settle(now)
         kind = (record.name, record.levelno, record.msg if isinstance(record.msg, str) else "")
@@ -122,10 +124,14 @@ class RotatingLog(logging.handlers.RotatingFileHandler):
     repeats: Repeats | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
+        """Called with the handler's lock held."""
         if self.repeats is not None:
+            passes = self.repeats.passes(record)
             due, self.repeats.due = self.repeats.due, []
             for each in due:
                 super().emit(each)
+            if not passes:
+                return
         super().emit(record)
 
     def _open(self) -> TextIOWrapper:
@@ -143,7 +149,6 @@ def open_log(state_directory: Path, level: str, max_bytes: int, files: int) -> R
     handler = RotatingLog(directory / LOG_FILE, maxBytes=max_bytes, backupCount=files - 1, encoding="utf-8", delay=True)
     handler.setFormatter(JsonLines())
     handler.repeats = Repeats()
-    handler.addFilter(handler.repeats)
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())

@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -64,7 +65,6 @@ def record(text: str, *arguments: object) -> logging.LogRecord:
 def test_what_is_said_again_and_again_is_counted_instead_of_written(tmp_path: Path, log: RotatingLog) -> None:
     now = 0.0
     log.repeats = Repeats(lambda: now)
-    log.filters[:] = [log.repeats]
     log.maxBytes = 1_000_000
     logger = logging.getLogger("agtmux")
     for number in range(2_000):
@@ -83,19 +83,35 @@ def test_what_is_said_again_and_again_is_counted_instead_of_written(tmp_path: Pa
 
 def test_one_kind_of_line_does_not_silence_another() -> None:
     repeats = Repeats(lambda: 0.0)
-    passed = [repeats.filter(record("refused %s", f"{number}")) for number in range(200)]
+    passed = [repeats.passes(record("refused %s", f"{number}")) for number in range(200)]
     assert sum(passed) == 100
-    assert repeats.filter(record("the disk is full"))
-    assert repeats.filter(record("refused twice"))
+    assert repeats.passes(record("the disk is full"))
+    assert repeats.passes(record("refused twice"))
 
 
 def test_texts_without_number_take_no_memory_without_end() -> None:
     repeats = Repeats(lambda: 0.0)
     for number in range(10_000):
-        repeats.filter(record(f"{number}"))
+        repeats.passes(record(f"{number}"))
     assert len(repeats._counts) <= 2_001
 
 
 def test_a_message_of_a_megabyte_is_cut(tmp_path: Path, log: RotatingLog) -> None:
     logging.getLogger("agtmux").warning("x y " * 250_000)
     assert (tmp_path / "logs" / LOG_FILE).stat().st_size < 10_000
+
+
+def test_lines_are_counted_by_one_thread_at_a_time(log: RotatingLog) -> None:
+    """Two threads that count at once forget the same line, and the second one's log call raises KeyError."""
+    held = []
+
+    def clock() -> float:
+        # Whether another thread could be here as well.
+        other = threading.Thread(target=lambda: held.append(not log.lock.acquire(blocking=False)))
+        other.start()
+        other.join()
+        return 0.0
+
+    log.repeats = Repeats(clock)
+    logging.getLogger("agtmux").warning("no room")
+    assert held == [True]
