@@ -49,7 +49,7 @@ def make(repository: Repository, view: View, where: str, branch: str, start: str
         raise GitError("no work tree can be made in %s: %s" % (shown(where), error.strerror)) from None
     has_branch = False
     try:
-        _write_admin(repository, admin, where, ref)
+        _write_admin(repository, admin, where, ref, until)
         if is_new_branch:
             view.read("update-ref", "-m", "branch: Created from " + start, ref, commit, "0" * len(commit))
             has_branch = True
@@ -62,7 +62,7 @@ def make(repository: Repository, view: View, where: str, branch: str, start: str
                     % answer.complaint
                 )
             unfiltered = _unfiltered(repository, checkout)
-            copy_file(checkout.index, os.path.join(admin, "index"))
+            copy_file(checkout.index, os.path.join(admin, "index"), until)
         if is_new_branch and upstream:
             _follow(repository, branch, upstream, until)
         os.unlink(os.path.join(admin, "locked"))
@@ -121,7 +121,7 @@ def _new_admin(common: str, name: str) -> str:
     raise GitError("git keeps too many work trees that are called %s; run `git worktree prune`" % shown(name))
 
 
-def _write_admin(repository: Repository, admin: str, where: str, ref: str) -> None:
+def _write_admin(repository: Repository, admin: str, where: str, ref: str, until: float) -> None:
     # Whoever prunes work trees meanwhile leaves it alone.
     _write(os.path.join(admin, "locked"), "initializing\n")
     _write(os.path.join(admin, "gitdir"), os.path.join(os.path.realpath(where), ".git") + "\n")
@@ -131,7 +131,7 @@ def _write_admin(repository: Repository, admin: str, where: str, ref: str) -> No
     patterns = os.path.join(repository.own, "info", "sparse-checkout")
     if not repository.is_bare and os.path.isfile(patterns):
         os.mkdir(os.path.join(admin, "info"))
-        copy_file(patterns, os.path.join(admin, "info", "sparse-checkout"))
+        copy_file(patterns, os.path.join(admin, "info", "sparse-checkout"), until)
         given = [(key, repository.settings.get(key)) for key in _SPARSE]
         words = ["\t%s = %s\n" % (key[len("core.") :], value.decode()) for key, value in given if _is_word(value)]
         if "extensions.worktreeconfig" in repository.settings and words:

@@ -15,6 +15,7 @@ Neither opens an object, the index or a connection.
 from __future__ import annotations
 
 import contextlib
+import mmap
 import os
 import re
 import select
@@ -65,6 +66,10 @@ _TRUE = (b"true", b"yes", b"on", b"1", None)
 _SHARED = ("objects", "refs", "packed-refs", "reftable", "shallow", "worktrees")
 _SHARED_INFO = ("exclude", "attributes", "grafts")
 _OWN_INFO = "info/sparse-checkout"
+_SHARED_INDEX = re.compile("sharedindex\\.(?:[0-9a-f]{40}|[0-9a-f]{64})")
+_LINK = b"link"
+_LENGTH_SIZE = 4
+_DIGEST_SIZES = (20, 32)
 
 
 class GitError(Exception):
@@ -201,7 +206,7 @@ class View:
         _write(common + "/config", _config(repository.settings))
         self.index = os.path.join(used, "index")
         if not self._is_empty:
-            _copy_index(repository.own, used)
+            _copy_index(repository.own, used, self._until)
         self._environment = {
             "GIT_DIR": used,
             "HOME": home,
@@ -286,27 +291,41 @@ def _small_file(path: str) -> bytes:
         return file.read(_LARGEST_HEAD)
 
 
-def _copy_index(source: str, folder: str) -> None:
+def _copy_index(source: str, folder: str, until: float) -> None:
     """git writes what it has found out into the index, also if it is told to leave that. It gets a copy, with its time:
     git looks into a file that has been written in the same second as the index."""
     index = os.path.join(folder, "index")
     try:
-        copy_file(os.path.join(source, "index"), index)
+        copy_file(os.path.join(source, "index"), index, until)
     except FileNotFoundError:
         # There is none before the first file was added.
         return
-    shared = [name for name in os.listdir(source) if name.startswith("sharedindex.")]
-    if not shared:
-        return
+    shared = {name for name in os.listdir(source) if _SHARED_INDEX.fullmatch(name)}
+    name = _linked(index, shared) if shared else ""
+    if name:
+        copy_file(os.path.join(source, name), os.path.join(folder, name), until)
+
+
+def _linked(index: str, shared: set[str]) -> str:
+    """Which of these files a split index goes with: its part called `link` names one by its digest. Never more than
+    one, as each may be large."""
     with open(index, "rb") as file:
-        content = file.read()
-    for name in shared:
-        with contextlib.suppress(ValueError):
-            if bytes.fromhex(name[len("sharedindex.") :]) in content:
-                copy_file(os.path.join(source, name), os.path.join(folder, name))
+        if not os.fstat(file.fileno()).st_size:
+            return ""
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            at = content.find(_LINK)
+            while at >= 0:
+                begin = at + len(_LINK) + _LENGTH_SIZE
+                for size in _DIGEST_SIZES:
+                    name = "sharedindex." + content[begin : begin + size].hex()
+                    if name in shared:
+                        return name
+                # A path may have that word in it.
+                at = content.find(_LINK, at + 1)
+    return ""
 
 
-def copy_file(source: str, target: str) -> None:
+def copy_file(source: str, target: str, until: float) -> None:
     descriptor = os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     # Not through a link that was put in the target's place.
     with open(descriptor, "rb") as file, open(target, "xb") as copy:
@@ -318,6 +337,8 @@ def copy_file(source: str, target: str) -> None:
             size += len(chunk)
             if max(size, status.st_size) > _LARGEST_COPY:
                 raise GitError("its git folder cannot be read: %s is too large" % shown(source))
+            if time.monotonic() > until:
+                raise Slow("%s was not copied in time" % shown(source))
             copy.write(chunk)
         copy.flush()
         os.utime(copy.fileno(), ns=(status.st_atime_ns, status.st_mtime_ns))

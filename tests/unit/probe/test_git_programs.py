@@ -321,8 +321,8 @@ def test_the_index_of_a_worktree_for_an_agent_is_not_written_through_a_link(
     """One that appears as soon as git's folder for the work tree does."""
     elsewhere, write = tmp_path / "elsewhere", git_plain._write_admin
 
-    def write_and_link(repository: git_view.Repository, admin: str, where: str, ref: str) -> None:
-        write(repository, admin, where, ref)
+    def write_and_link(repository: git_view.Repository, admin: str, *more: Any) -> None:
+        write(repository, admin, *more)
         Path(admin, "index").symlink_to(elsewhere)
 
     monkeypatch.setattr(git_plain, "_write_admin", write_and_link)
@@ -334,6 +334,31 @@ def test_a_branch_that_is_undone_leaves_no_log_in_the_way_of_others(traps: Traps
     made = git.add(str(traps.repo), "labels/small", BESIDE, False, LIMIT)
     git.undo(str(made["top"]), "labels/small", LIMIT)
     run_git(traps.repo, "branch", "labels")
+
+
+# What is copied of a repository is bounded
+
+
+def test_of_the_files_that_an_index_may_be_split_into_one_is_copied(traps: Traps) -> None:
+    folder = traps.repo / ".git"
+    (traps.repo / "link0123").write_text("a path that looks like the name of the other file\n")
+    run_git(traps.repo, "add", "link0123")
+    run_git(traps.repo, "update-index", "--split-index")
+    (linked,) = folder.glob("sharedindex.*")
+    # Every index has these bytes, so they are no digest of a file.
+    for name in ("00", "00 ", "0000", "000000", "ff" * 20):
+        (folder / f"sharedindex.{name}").write_bytes(b"x")
+    with git_view.View(
+        git_view.find_repository(str(traps.repo), time.monotonic() + LIMIT), time.monotonic() + LIMIT
+    ) as view:
+        assert {path.name for path in Path(view.index).parent.glob("sharedindex.*")} == {linked.name}
+    assert {each["path"] for each in git.changed(str(traps.repo), 100, LIMIT)["files"]} >= {"link0123", "label.py"}
+
+
+def test_a_copy_ends_when_the_time_is_up(tmp_path: Path) -> None:
+    (tmp_path / "index").write_bytes(b"x")
+    with pytest.raises(git.Slow):
+        git_view.copy_file(str(tmp_path / "index"), str(tmp_path / "copy"), time.monotonic() - 1)
 
 
 # What a view has in its settings
