@@ -126,7 +126,7 @@ class Service:
             limits=config.limits(),
             policy=policy,
         )
-        self.hub.errors = self.fleet.errors
+        self.hub.errors = self.fleet.listing_errors
         self.fleet.on_errors.append(self.hub.errors_changed)
         self.ingest.on_pending.append(self.fleet.look_at)
         self.ingest.on_change.append(self.fleet.reported)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
+from typing import Any
 
 from support.home import Home, wait_until
 from support.recorded import RecordedAgents, wrong
 from support.sshd import Sshd
-from support.targets import HASTY, add, report, seen
+from support.targets import HASTY, add, health, report, seen
+from support.watching import Watcher
 
 AGENTS = ["claude", "codex", "gemini", "copilot", "claude", "codex"]
 STARTS = 3
@@ -73,3 +75,28 @@ def test_what_is_only_remembered_is_shown_as_remembered(home: Home, vms: Callabl
     assert [error["target"] for error in listing["target_errors"]] == ["vm1"]
     shown = home.run("list")
     assert "completed" not in "".join(line for line in shown.stdout.splitlines() if "vm1" in line), shown.stdout
+
+
+def test_a_watch_stream_tells_which_target_was_not_looked_at_yet(home: Home, vms: Callable[..., list[Sshd]]) -> None:
+    """As a listing does; and when it was."""
+    home.configure('[targets]\nconnect_timeout = "100s"\n')
+    [vm] = vms(1)
+    # Without a pane, nothing changes there when it is looked at.
+    daemon = home.start()
+    add(home, "vm1")
+    wait_until(lambda: health(home, "vm1") == "ok", "the VM")
+    home.end(daemon)
+    vm.freeze()
+    home.start()
+
+    def missing(answer: dict[str, Any]) -> tuple[bool, list[str], list[str]]:
+        return answer["partial"], answer["responded_targets"], [each["target"] for each in answer["target_errors"]]
+
+    listed = home.ask("GET", "/v1/panes").json
+    assert missing(listed) == (True, ["host"], ["vm1"])
+    with Watcher(home.socket) as watcher:
+        first = watcher.next()
+        assert first is not None and missing(first) == missing(listed)
+        vm.thaw()
+        while missing(watcher.lines[-1]) != (False, ["host", "vm1"], []):
+            assert watcher.next() is not None

@@ -127,7 +127,7 @@ class Observer:
         self.screens: dict[PaneId, str] = {}
         # Called with those that have changed.
         self.on_screens: Callable[[dict[PaneId, str]], None] = lambda _: None
-        # Called when `error` is another.
+        # Called when `error` is another, and at the end of the first look.
         self.on_error: Callable[[], None] = lambda: None
 
     def look_now(self) -> None:
@@ -266,6 +266,8 @@ class Observer:
         await self._ingest.submit(FirstObserved(self._target.target_id))
         self.has_observed = True
         self.has_answered.set()
+        # A listing told that this target was yet to be looked at.
+        self.on_error()
 
     def _lacks_captures(self) -> bool:
         """Whether agents were found whose screens the look could not ask for yet."""
