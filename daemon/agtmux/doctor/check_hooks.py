@@ -30,8 +30,10 @@ def check_hook_program(facts: Facts) -> Iterator[Finding]:
         message = f"{hook.path}, which agents' hooks run, is not executable"
         yield Finding(Level.PROBLEM, "command_not_executable", message, f"chmod +x {shlex.quote(hook.path)}")
     elif hook.works is None:
-        message = f"{hook.path} could not be tried: there is no room for a socket in the temporary folder"
-        yield Finding(Level.NOTE, "command_untried", message, "make room in /tmp, or set TMPDIR to another folder")
+        message = (
+            f"{hook.path} could not be tried: there is no room for a socket of yours alone in the temporary folder"
+        )
+        yield Finding(Level.NOTE, "command_untried", message, "make room in /tmp, or set TMPDIR to a folder of yours")
     elif not hook.works:
         message = f"{hook.path}, which agents' hooks run, does nothing when it is run: it finds no python3 that works"
         yield Finding(Level.PROBLEM, "command_broken", message, _REINSTALL)

@@ -35,6 +35,7 @@ from agtmux.doctor.facts import (
 from agtmux.domain.errors import AgtmuxError
 from agtmux.logs import LOG_FILE
 from agtmux.probe import tmux
+from agtmux.probe.owners import check_path
 from agtmux.probe.processes import program_version
 
 # Each of these takes a few milliseconds where all is well.
@@ -161,8 +162,11 @@ def try_hook(path: str | None) -> HookProgram:
 def _hands_on(path: str) -> bool:
     """Raises OSError if that cannot be found out."""
     with _folder_for_socket() as folder, socket.socket(socket.AF_UNIX) as listener:
+        # The hook sends nothing to a socket that other users could replace or write to, whatever the umask here.
+        check_path(os.fsencode(folder))
         door = str(Path(folder) / "s")
         listener.bind(door)
+        Path(door).chmod(0o600)
         listener.listen()
         environment = {"PATH": os.environ.get("PATH", os.defpath), "AGTMUX_SOCKET": door, "AGTMUX_STATE_DIR": folder}
         try:

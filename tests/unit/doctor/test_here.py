@@ -1,5 +1,7 @@
 """agtmux-hook is tried and not believed: it is silent by design, whatever is wrong with it."""
 
+import os
+import tempfile
 import time
 from pathlib import Path
 
@@ -27,6 +29,26 @@ def test_only_a_hook_that_hands_on_an_event_works(tmp_path: Path) -> None:
         assert (found.is_executable, found.works) == (True, False), text[:20]
     assert not try_hook(a_hook(tmp_path, compose(), 0o644)).is_executable
     assert not try_hook(str(tmp_path / "nothing")).is_executable
+
+
+def test_a_hook_works_whatever_the_umask_of_the_daemon(tmp_path: Path) -> None:
+    """It sends nothing to a socket that others may write to, so the socket it is tried with is for its owner alone."""
+    path = a_hook(tmp_path, compose())
+    umask = os.umask(0)
+    try:
+        assert try_hook(path).works
+    finally:
+        os.umask(umask)
+
+
+def test_a_hook_is_not_called_broken_where_others_could_replace_its_socket(
+    short_tmp: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = short_tmp / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    monkeypatch.setattr(tempfile, "tempdir", str(shared))
+    assert try_hook(a_hook(tmp_path, compose())).works is None
 
 
 def test_a_hook_that_hangs_is_not_waited_for(tmp_path: Path) -> None:
