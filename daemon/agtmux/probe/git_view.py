@@ -136,7 +136,26 @@ def find_repository(folder: str, until: float) -> Repository:
         raise GitError("%s is inside the folder that git itself keeps" % shown(folder))
     own_folder = git.resolved(own)
     top = "" if is_bare else git.path("rev-parse", "--show-toplevel")
+    if top:
+        _check_top(top, own_folder)
     return Repository(folder, top, own_folder, _common(git, own_folder), is_bare, git.settings())
+
+
+def _check_top(top: str, own: str) -> None:
+    """Raise GitError unless `.git` in the work tree is that git directory or leads to it, as in every work tree and
+    submodule. By `core.worktree` alone, an agent could have any folder of the user's read as its own."""
+    found = os.path.join(top, ".git")
+    try:
+        if not os.path.isdir(found):
+            word, _, path = _small_file(found).partition(b" ")
+            if word != b"gitdir:":
+                raise GitError("%s leads to no git folder" % shown(found))
+            found = os.path.join(top, os.fsdecode(path.rstrip(b"\r\n")))
+        if os.path.samefile(found, own):
+            return
+    except OSError:
+        pass
+    raise GitError("its settings say that its files are in %s, which is another repository or none" % shown(top))
 
 
 def is_true(settings: dict[str, bytes | None], key: str) -> bool:

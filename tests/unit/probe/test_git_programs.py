@@ -336,6 +336,50 @@ def test_a_branch_that_is_undone_leaves_no_log_in_the_way_of_others(traps: Traps
     run_git(traps.repo, "branch", "labels")
 
 
+# What is read is the work tree's own
+
+
+@pytest.mark.parametrize("is_bare_folder", [False, True])
+@pytest.mark.parametrize("has_git", [False, True])
+def test_no_setting_has_another_folder_read_as_the_work_tree(
+    tmp_path: Path, is_bare_folder: bool, has_git: bool
+) -> None:
+    home = tmp_path / "home"
+    if has_git:
+        repository(home)
+    else:
+        home.mkdir()
+    (home / ".key").write_text("the user's secret\n")
+    repo = repository(home / "parcels")
+    folder = repo
+    if is_bare_folder:
+        # A git directory by its content, whatever its name.
+        folder = home / "folder"
+        (repo / ".git").rename(folder)
+    empty = run_git(folder, "hash-object", "-w", "--stdin")
+    run_git(folder, "config", "core.bare", "false")
+    run_git(folder, "config", "core.worktree", str(home))
+    run_git(folder, "update-index", "--add", "--cacheinfo", f"100644,{empty},.key")
+    for read in (
+        lambda: git.diff(str(folder), "", 100_000, LIMIT),
+        lambda: git.changed(str(folder), 100, LIMIT),
+        lambda: git.look(str(folder), LIMIT),
+    ):
+        with pytest.raises(git.GitError):
+            read()
+    surveyed = git.survey([str(folder)], LIMIT)
+    assert surveyed == {"worktrees": [], "places": {}}
+
+
+def test_submodules_and_separate_git_folders_are_read(tmp_path: Path) -> None:
+    other, repo = repository(tmp_path / "other"), repository(tmp_path / "parcels")
+    run_git(repo, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(other), "part")
+    assert "core.worktree" in run_git(repo / "part", "config", "--list")
+    run_git(tmp_path, "clone", "-q", "--separate-git-dir", str(tmp_path / "kept apart"), str(other), "apart")
+    for tree in (repo / "part", tmp_path / "apart"):
+        assert git.look(str(tree), LIMIT)["top"] == str(tree)
+
+
 # What is copied of a repository is bounded
 
 
