@@ -161,23 +161,27 @@ class Mailbox:
         matching = "" if reply_to is None else " AND reply_to = ?"
         parameters: list[str | int | None] = [name, *([] if reply_to is None else [reply_to]), most]
 
-        def job(tx: Transaction) -> list[Message]:
+        def job(tx: Transaction) -> tuple[list[Message], bool]:
             rows = tx.fetch(
                 f"SELECT {_COLUMNS} FROM messages WHERE {whose} AND status = 'queued'{matching}"
                 " ORDER BY priority DESC, seq LIMIT ?",
                 parameters,
             )
-            taken = that_fit([self.whole(_read(row)) for row in rows])
+            found = [_read(row) for row in rows]
+            taken = that_fit([self.whole(each) for each in found])
             tx.execute_many(
                 "UPDATE messages SET status = 'delivered', reason = '', via = 'pulled', settled_at = ?"
                 " WHERE message_id = ?",
                 [(now, each.message_id) for each in taken],
             )
             done, way = Status.DELIVERED, Via.PULLED
-            return [replace(each, status=done, reason=Reason.NONE, via=way, settled_at=now) for each in taken]
+            has_secrets = any(each.is_redacted for each in found[: len(taken)])
+            return [
+                replace(each, status=done, reason=Reason.NONE, via=way, settled_at=now) for each in taken
+            ], has_secrets
 
-        taken = await self._database.writer.write(job)
-        if self._clear.ids():
+        taken, has_secrets = await self._database.writer.write(job)
+        if has_secrets:
             # What was fetched can be read again for a while, and is gone then.
             later = Timestamp(now + READ_AGAIN)
             asyncio.get_running_loop().call_later(READ_AGAIN / SECOND, lambda: self._sweep_later(later))

@@ -134,6 +134,22 @@ async def test_what_was_fetched_can_be_read_again_for_a_while_and_is_gone_then(t
         assert mailbox.whole(earlier).is_redacted and holders(tmp_path) == set()
 
 
+async def test_who_asks_for_messages_again_and_again_sets_no_timer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A secret may wait for a day; an agent that looks for messages every second is not to cost a write each time."""
+    async with a_core(tmp_path) as core:
+        mailbox, loop, delays = Mailbox(core.database), asyncio.get_running_loop(), []
+        await mailbox.put([to_user()])
+        set_timer = loop.call_later
+        monkeypatch.setattr(loop, "call_later", lambda delay, *more: delays.append(delay) or set_timer(delay, *more))
+        for _ in range(3):
+            assert await mailbox.take(Party("b"), T0, 10) == []
+        assert READ_AGAIN / SECOND not in delays
+        assert len(await mailbox.take(Party(USER), T0, 10)) == 1
+        assert delays.count(READ_AGAIN / SECOND) == 1
+
+
 async def test_what_was_given_back_keeps_its_text(tmp_path: Path) -> None:
     async with a_core(tmp_path) as core:
         mailbox = Mailbox(core.database)
