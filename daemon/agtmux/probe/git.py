@@ -314,7 +314,17 @@ def _branch(view: View) -> str:
 
 
 def _commit(view: View) -> str:
-    return view.line("rev-parse", "-q", "--verify", "HEAD^{commit}")
+    """The last commit; empty before the first. Raises GitError where there is one that cannot be read: all files would
+    be told as new, and a work tree as one that has no commits to lose."""
+    answer = view.run("rev-parse", "-q", "--verify", "HEAD^{commit}")
+    if not answer.status:
+        return text(answer.output).rstrip("\n")
+    is_unborn = view.run("rev-parse", "-q", "--verify", "HEAD").status == 1 and not view.has_file(
+        view.line("symbolic-ref", "-q", "HEAD") or "HEAD"
+    )
+    if not is_unborn:
+        raise GitError("its last commit cannot be read: %s" % answer.complaint)
+    return ""
 
 
 def _base(view: View) -> str:

@@ -18,6 +18,7 @@ import contextlib
 import mmap
 import os
 import re
+import resource
 import select
 import shutil
 import signal
@@ -43,6 +44,10 @@ _CHUNK = 65_536
 _LARGEST_HEAD = 4_096
 # Ten times that of the largest repositories. A file may claim any size, and its copy would fill the disk.
 _LARGEST_COPY = 512 * 1024 * 1024
+
+# Bytes that git may take for itself while it reads. The largest repositories need a tenth; a link to /dev/zero in the
+# place of a ref or of attributes would have all there is.
+_MOST_MEMORY = 2 * 1024 * 1024 * 1024
 
 # Settings that change what git tells of files and that cannot name a program. Everything else is left out.
 _PLAIN = frozenset(
@@ -194,7 +199,7 @@ class View:
             self._holder.cleanup()
 
     def run(self, *words: str, most: int = MOST_OUTPUT, content: IO[bytes] | None = None) -> Output:
-        return run([*self._words, *words], self._until, most, self._environment, content)
+        return run([*self._words, *words], self._until, most, self._environment, content, _MOST_MEMORY)
 
     def read(self, *words: str, most: int = MOST_OUTPUT) -> bytes:
         """All that it says; raises GitError if it refuses, or says too much."""
@@ -204,6 +209,10 @@ class View:
         """Empty if it refuses."""
         answer = self.run(*words)
         return "" if answer.status else answer.output.decode("utf-8", "replace").rstrip("\n")
+
+    def has_file(self, ref: str) -> bool:
+        """Whether something is in the place of a ref, whether git can read it or not."""
+        return os.path.lexists(os.path.join(self._repository.common, ref))
 
     def _make(self, folder: str) -> None:
         repository = self._repository
@@ -391,7 +400,16 @@ def find_git() -> str:
     return path
 
 
-def run(words: list[str], until: float, most: int, more: dict[str, str], content: IO[bytes] | None = None) -> Output:
+def run(
+    words: list[str],
+    until: float,
+    most: int,
+    more: dict[str, str],
+    content: IO[bytes] | None = None,
+    memory: int | None = None,
+) -> Output:
+    """`most` are bytes of its output. `memory` are bytes that it may have, where a process can be kept to that: macOS
+    knows no such limit."""
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "LC_", "LANGUAGE"))
     }
@@ -410,6 +428,10 @@ def run(words: list[str], until: float, most: int, more: dict[str, str], content
         except OSError as error:
             raise GitError("git cannot be run: %s" % error.strerror) from None
         try:
+            if memory is not None and sys.platform == "linux":
+                # OSError: it has ended. ValueError: its limit is lower, and cannot be raised.
+                with contextlib.suppress(OSError, ValueError):
+                    resource.prlimit(process.pid, resource.RLIMIT_DATA, (memory, memory))
             output, is_cut = _gathered(process, until, most)
             if not is_cut:
                 process.wait(max(until - time.monotonic(), 0.1))

@@ -380,6 +380,26 @@ def test_submodules_and_separate_git_folders_are_read(tmp_path: Path) -> None:
         assert git.look(str(tree), LIMIT)["top"] == str(tree)
 
 
+@pytest.mark.parametrize("broken", ["ref", "commit", "content", "detached"])
+def test_a_last_commit_that_cannot_be_read_is_not_told_as_none(traps: Traps, broken: str) -> None:
+    run_git(traps.repo, "branch", "-m", "main")
+    folder = traps.repo / ".git"
+    commit = run_git(traps.repo, "rev-parse", "HEAD")
+    stored = folder / "objects" / commit[:2] / commit[2:]
+    if broken == "ref":
+        (folder / "refs" / "heads" / "main").write_text("no digest\n")
+    elif broken == "content":
+        stored.chmod(0o644)
+        stored.write_text("no object\n")
+    else:
+        if broken == "detached":
+            run_git(traps.repo, "checkout", "-q", "--detach")
+        stored.unlink()
+    for read in (git.look, lambda path, limit: git.changed(path, 100, limit)):
+        with pytest.raises(git.GitError):
+            read(str(traps.repo), LIMIT)
+
+
 # What is copied of a repository is bounded
 
 
@@ -397,6 +417,22 @@ def test_of_the_files_that_an_index_may_be_split_into_one_is_copied(traps: Traps
     ) as view:
         assert {path.name for path in Path(view.index).parent.glob("sharedindex.*")} == {linked.name}
     assert {each["path"] for each in git.changed(str(traps.repo), 100, LIMIT)["files"]} >= {"link0123", "label.py"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="macOS limits no process's memory")
+@pytest.mark.parametrize("place", ["info/attributes", "refs/heads/main"])
+def test_a_link_to_endless_zeros_does_not_take_all_memory(
+    traps: Traps, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    monkeypatch.setattr(git_view, "_MOST_MEMORY", 64 * 1024 * 1024)
+    run_git(traps.repo, "branch", "-m", "main")
+    path = traps.repo / ".git" / place
+    path.unlink(missing_ok=True)
+    path.parent.mkdir(exist_ok=True)
+    path.symlink_to("/dev/zero")
+    # It is refused because of its memory, long before the time is up.
+    found = attempt(lambda: git.changed(str(traps.repo), 100, LIMIT))
+    assert isinstance(found, git.GitError) and "memory" in str(found), found
 
 
 def test_a_copy_ends_when_the_time_is_up(tmp_path: Path) -> None:
