@@ -25,8 +25,11 @@ FILE_COUNTS: Final[dict[State, frozenset[State]]] = {
     RUNNING: frozenset({APPROVAL, INPUT}),
     COMPLETED: frozenset({APPROVAL, INPUT, RUNNING}),
     IDLE: frozenset({APPROVAL, INPUT, RUNNING}),
-    UNKNOWN: frozenset({APPROVAL, INPUT, RUNNING, COMPLETED, IDLE, ERROR}),
+    # Not that the agent is at rest: a screen that no rule reads may show a dialog that the file does not know of.
+    UNKNOWN: frozenset({APPROVAL, INPUT, RUNNING, ERROR}),
 }
+# What it may say instead of a menu of the user's own.
+FILE_COUNTS_BEHIND_OVERLAY: Final = frozenset({APPROVAL, INPUT, RUNNING, COMPLETED, IDLE, ERROR})
 
 _AT_REST: Final = frozenset({COMPLETED, IDLE, ERROR})
 _WAITING: Final = frozenset({APPROVAL, INPUT})
@@ -61,12 +64,15 @@ def read_both(seen: Seen, status: Status | None) -> Reading:
         return Reading(seen)
     # That a turn was stopped is written on the screen, and stays there until the next one.
     is_stopped = seen.reason_code == Reason.INTERRUPTED and status.state is RUNNING
-    if status.state in FILE_COUNTS[seen.state] and not is_stopped:
+    counts = FILE_COUNTS_BEHIND_OVERLAY if seen.is_overlay else FILE_COUNTS[seen.state]
+    if status.state in counts and not is_stopped:
+        # Some files say that the agent works while it asks, and a screen that no rule reads may show what it asks.
+        is_doubtful = seen.state is UNKNOWN and not seen.is_overlay and status.state not in _WAITING
         told = replace(
             seen,
             state=status.state,
             reason_code=status.reason_code,
-            confidence=Confidence.MEDIUM,
+            confidence=Confidence.LOW if is_doubtful else Confidence.MEDIUM,
             evidence=(status.note, *seen.evidence),
             asked=None,
             is_overlay=False,

@@ -15,7 +15,7 @@ COUNTS = {
     "running": "waiting_approval waiting_input",
     "completed": "waiting_approval waiting_input running",
     "idle": "waiting_approval waiting_input running",
-    "unknown": "error waiting_approval waiting_input running completed idle",
+    "unknown": "error waiting_approval waiting_input running",
 }
 
 
@@ -38,7 +38,9 @@ def test_the_table_knows_every_state() -> None:
 def test_the_file_counts_where_the_screen_may_not_show_it_yet(shown: State, written: State) -> None:
     reading = read_both(seen(shown), status(written))
     if written in COUNTS[shown].split():
-        assert (reading.seen.state, reading.seen.confidence, reading.is_by_file) == (written, Confidence.MEDIUM, True)
+        is_doubtful = shown is State.UNKNOWN and not written.value.startswith("waiting")
+        confidence = Confidence.LOW if is_doubtful else Confidence.MEDIUM
+        assert (reading.seen.state, reading.seen.confidence, reading.is_by_file) == (written, confidence, True)
         assert reading.seen.evidence[0] == "its session file says so"
     else:
         assert (reading.seen.state, reading.is_by_file) == (shown, False)
@@ -56,6 +58,12 @@ def test_a_menu_in_front_is_seen_through() -> None:
     assert read_both(overlay, None).seen.is_overlay
     reading = read_both(overlay, status("running"))
     assert (reading.seen.state, reading.seen.is_overlay) == (State.RUNNING, False)
+
+
+@pytest.mark.parametrize("written", [state for state in State if state is not State.UNKNOWN])
+def test_whatever_the_file_says_counts_behind_a_menu(written: State) -> None:
+    reading = read_both(seen("unknown", "overlay", is_overlay=True), status(written))
+    assert (reading.seen.state, reading.seen.confidence) == (written, Confidence.MEDIUM)
 
 
 @pytest.mark.parametrize(
