@@ -262,6 +262,8 @@ class Sightings:
             return told.seen_at
         if _is_dialog(sight.shown) and sight.denied_at is not None:
             return sight.denied_at + _DIALOG_SETTLES
+        if told.verdict.state in _WAITING and not self._was_drawn(sight, told):
+            return told.seen_at + self._policy.settling_undrawn
         return told.seen_at + self._policy.settles_after(told.verdict.state)
 
     def _again(self, seconds: float) -> None:

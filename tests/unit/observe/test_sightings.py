@@ -481,3 +481,40 @@ def test_no_file_ends_a_wait_alone(pane: Pane) -> None:
     unread = "a form that nobody knows"
     for _ in range(10):
         assert pane.look(unread, file=pane.wrote("running")).startswith("waiting")
+
+
+@pytest.mark.parametrize("written", ["idle", "completed"])
+def test_no_file_alone_says_that_an_agent_with_an_unread_screen_is_at_rest(pane: Pane, written: str) -> None:
+    """The screen may show a dialog that neither the rules nor the file know."""
+    pane.look(PROMPT)
+    pane.look(BUSY)
+    for _ in range(3):
+        pane.look(UNREADABLE, file=pane.wrote(written))
+    assert pane.shown == "unknown/unread_screen"
+
+
+def test_work_that_only_a_file_tells_of_is_not_sure_on_an_unread_screen(pane: Pane) -> None:
+    """So it is after a start, when no earlier look has seen the dialog."""
+    assert pane.look(UNREADABLE, file=pane.wrote("running")) == "running/session_file"
+    assert pane.sureness == "low"
+
+
+def test_a_reported_wait_is_left_late_if_its_dialog_is_not_drawn_yet(pane: Pane) -> None:
+    """On a busy machine the dialog of a subagent is drawn two seconds after its report."""
+    pane.look(BUSY)
+    pane.report("waiting_approval")
+    for _ in range(30):
+        assert pane.look(BUSY, after=0.12) == "waiting_approval/said_waiting_approval"
+    assert pane.sureness == "medium"
+    for _ in range(6):
+        pane.look(BUSY, after=0.12)
+    assert pane.shown == "running/busy_line"
+
+
+def test_a_reported_wait_whose_dialog_was_drawn_is_left_once_that_has_gone(pane: Pane) -> None:
+    pane.look(BUSY)
+    pane.report("waiting_approval")
+    pane.look(DIALOG, after=0.3)
+    for _ in range(14):
+        pane.look(BUSY, after=0.12)
+    assert pane.shown == "running/busy_line"
