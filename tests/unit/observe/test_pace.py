@@ -40,3 +40,13 @@ def test_news_bring_it_back_to_attention():
 def test_a_pane_that_scrolls_without_end_beside_idle_agents_costs_a_look_a_second():
     assert after(50).spacing == 1.0
     assert after(50, has_agents=False).spacing == LONGEST
+
+
+def test_an_agent_that_is_started_again_a_while_after_its_end_is_found_within_a_second():
+    pace = after(1)
+    for _ in range(30):
+        pace.looked(**(QUIET | {"has_agents": False}))
+    assert pace.spacing == 1.0
+    for _ in range(50):
+        pace.looked(**(QUIET | {"has_agents": False}))
+    assert pace.spacing == LONGEST
