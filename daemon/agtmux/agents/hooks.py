@@ -80,6 +80,8 @@ class HookRule(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     reason_code: Annotated[str, msgspec.Meta(pattern=rf"^{_REASON.pattern}\Z")] | None = None
     # A field of the payload that names the reason better than the rule can.
     reason_path: str | None = None
+    # Lower where the agent fires the event in other situations as well.
+    confidence: Confidence = Confidence.HIGH
     attention: AttentionRule | None = None
 
     def fits(self, event: str, payload: object) -> bool:
@@ -92,7 +94,7 @@ class HookRule(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         return Verdict(
             state=self.state,
             reason_code=self._reason(payload),
-            confidence=Confidence.HIGH,
+            confidence=self.confidence,
             attention=self._attention(payload),
             note=redact_text(f"hook {event}"),
         )

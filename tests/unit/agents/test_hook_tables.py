@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agtmux.agents.registry import Registry
-from agtmux.domain.states import Reason
+from agtmux.domain.states import Confidence, Reason
 
 REGISTRY = Registry.load()
 QUESTIONS = {"questions": [{"question": "Which colour?", "options": [{"label": "Red"}, {"label": "Blue"}]}]}
@@ -58,6 +58,7 @@ TABLE: dict[str, list[tuple[str, dict[str, Any], str]]] = {
     ],
     "copilot": [
         ("sessionStart", {"source": "new"}, "idle session_started"),
+        ("sessionStart", {"source": "new", "initialPrompt": "fix it"}, "running prompt_submitted"),
         ("userPromptSubmitted", {"prompt": "fix it"}, "running prompt_submitted"),
         ("userPromptSubmitted", {"prompt": "sub", "agentId": "bdf2", "parentAgentId": "35e4"}, "–"),
         ("preToolUse", {"toolName": "bash", "toolArgs": {"command": "ls"}}, "running tool_use"),
@@ -221,6 +222,13 @@ def test_no_payload_is_too_strange_to_read(agent: str, payload: Any) -> None:
     for event in {row[1] for row in ROWS} | {"", "?", "x" * 1_000}:
         _, verdict = REGISTRY.read_hook(agent, event, payload)
         assert verdict is None or verdict.reason_code
+
+
+def test_the_end_of_a_session_is_not_sure_where_a_new_one_may_follow() -> None:
+    """Copilot's `/clear` fires the same event as its `/exit`."""
+    _, verdict = REGISTRY.read_hook("copilot", "sessionEnd", {"reason": "user_exit"})
+    assert verdict is not None
+    assert verdict.confidence is Confidence.LOW
 
 
 @pytest.mark.parametrize("agent", REGISTRY.agent_types)
