@@ -14,15 +14,18 @@ from agtmux.hook.compose import compose
 from agtmux.hook.spool import append
 from agtmux.service import Service
 from support.home import Home, event, wait_until
-from support.hook import install
+from support.hook import install, patient
 
 SECOND = 1_000_000_000
 
 
 @pytest.fixture
 def hook(home: Home) -> Path:
-    """The command as setup.py makes it, with the Python beside it that this environment is made of."""
-    return install(home.folder / "bin", compose())
+    """The command as setup.py makes it, with the Python beside it that this environment is made of.
+
+    It is patient, as on a machine with much to do it drops what it cannot spool in time.
+    """
+    return install(home.folder / "bin", patient(compose()))
 
 
 def tell(home: Home, hook: Path, pane: str, name: str, payload: dict) -> None:

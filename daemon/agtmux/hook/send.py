@@ -75,7 +75,7 @@ def read_stdin(until: float) -> "tuple[bytes, int]":
         while True:
             left = until - time.monotonic()
             # Not O_NONBLOCK, which the agent's own end of a socket pair or terminal would share.
-            if left <= 0 or not select.select([0], [], [], left)[0]:
+            if not select.select([0], [], [], max(left, 0))[0]:
                 break
             chunk = posix.read(0, 65536)
             if not chunk:
@@ -83,6 +83,9 @@ def read_stdin(until: float) -> "tuple[bytes, int]":
             size += len(chunk)
             if size <= PAYLOAD_MAX:
                 chunks.append(chunk)
+            # The machine may have kept this process from running until now. What the pipe holds came in time.
+            if left <= 0:
+                break
     except OSError:
         # Closed from the start. The event's name alone is news.
         pass

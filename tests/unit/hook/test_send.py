@@ -1,12 +1,14 @@
 """The hot path's own small JSON writer and its idea of where things are."""
 
 import json
+import os
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agtmux.hook.send import metadata, places, quoted
+from agtmux.hook.send import metadata, places, quoted, read_stdin
 
 
 @given(st.one_of(st.binary(), st.text().map(str.encode)))
@@ -37,6 +39,32 @@ def test_metadata_is_one_line_of_json(agent, event):
 def test_metadata_tells_what_was_left_out():
     meta = json.loads(metadata(b"claude", b"Stop", "e1", 0, 2_000_000))
     assert (meta["payload_bytes"], meta["omitted_bytes"]) == (0, 2_000_000)
+
+
+@pytest.fixture
+def stdin() -> Iterator[int]:
+    """The other end of a pipe that is this process's standard input."""
+    before = os.dup(0)
+    end, other = os.pipe()
+    os.dup2(end, 0)
+    os.close(end)
+    yield other
+    os.dup2(before, 0)
+    os.close(before)
+    os.close(other)
+
+
+def test_a_payload_that_came_in_time_is_read_by_a_process_that_did_not_run(stdin: int):
+    """On a busy machine the hook may get the processor only after its deadline. Without the payload, the event would
+    say that the agent waits and not what for."""
+    os.write(stdin, b'{"tool_name": "Bash"}')
+    assert read_stdin(until=0) == (b'{"tool_name": "Bash"}', 21)
+
+
+def test_a_process_out_of_time_waits_for_nothing_and_reads_once(stdin: int):
+    assert read_stdin(until=0) == (b"", 0)
+    os.write(stdin, b"x" * 65_536)
+    assert read_stdin(until=0) == (b"x" * 65_536, 65_536)
 
 
 HOME_STATE = b"/home/u/.local/state/agtmux"
