@@ -98,7 +98,6 @@ def test_a_busy_agent_that_queues_what_is_typed_has_it_at_once(pair: Pair) -> No
 def test_an_enter_that_was_taken_for_a_part_of_the_text_is_pressed_again(pair: Pair) -> None:
     """As agents do on a machine with much to do. Who has sent it hears meanwhile that it is being typed."""
     pair.two.tell("muddle")
-    wait_until(lambda: any(line["what"] == "obeyed" for line in pair.two.log()), "its muddle")
     asked = {"to": pair.names[1], "content": "slowly", "wait_seconds": 2}
     sent = pair.home.ask("POST", "/v1/messages", asked).json["items"][0]
     assert sent["status"] == "delivering", sent

@@ -115,14 +115,13 @@ class Stage:
         return [line for line in found if line["what"] in ("key", "paste", "submit")]
 
     def settle(self) -> None:
-        """Until what tmux was given has arrived: it is asked after it, and so is the puppet."""
+        """Until what tmux was given has arrived: tmux answers the puppet's question behind it."""
         self.tmux("list-panes", "-a")
-        time.sleep(0.02)
         self.settled += 1
-        order, pid = f"settle {self.settled}", self.pid()
-        self.tell(order)
+        number, pid = f"settled-{self.settled}", self.pid()
+        self.tell(f"await {number} settle")
         wait_until(
-            lambda: not _is_alive(pid) or any(line["data"] == order for line in self.lines(self.who)),
+            lambda: not _is_alive(pid) or any(line["data"] == number for line in self.lines(self.who)),
             f"{self.name}: {self.who} to hear that it is to settle",
         )
 

@@ -11,6 +11,9 @@ pastes, and what was open when they came. A dialog is `on_screen` once the
 terminal has answered a question that was asked behind it: what comes before that answer was pressed before the terminal
 could know of the dialog.
 
+`await N ORDER` obeys that order and writes a line `drawn` with N once the terminal has drawn what it led to. The keys
+that tmux was given before are in the log by then: its answer comes behind them.
+
 As a `shell` it has the puppet run in its foreground, and what comes after that has ended goes to NAME-shell.log.
 """
 
@@ -32,6 +35,7 @@ from pathlib import Path
 
 DIM, OFF = "\x1b[2m", "\x1b[0m"
 PASTE, PASTED = b"\x1b[200~", b"\x1b[201~"
+DIALOG = "dialog"
 WHERE, HERE, HERE_BEGUN = "\x1b[6n", re.compile(rb"\x1b\[\d+;\d+R"), re.compile(rb"\x1b\[\d*;?\d*")
 
 
@@ -48,8 +52,8 @@ class Puppet:
         self.is_muddled = False
         self.beats = 0
         self.buffer = b""
-        # Answers of the terminal's that are still to come.
-        self.unanswered = 0
+        # What the terminal was asked for and has not answered yet, in order: a dialog, or the number of an order.
+        self.unanswered: list[str] = []
 
     def run(self) -> None:
         before = termios.tcgetattr(0)
@@ -65,9 +69,16 @@ class Puppet:
                 # Keys first, as they came first.
                 if 0 in ready:
                     self.take(os.read(0, 65_536))
-                if self.strings in ready and not self.obey(self.strings.recv(65_536).decode()):
-                    break
+                number = ""
+                if self.strings in ready:
+                    order = self.strings.recv(65_536).decode()
+                    if order.startswith("await "):
+                        _, number, order = order.split(" ", 2)
+                    if not self.obey(order):
+                        break
                 self.draw()
+                if number:
+                    self.question(number)
         finally:
             termios.tcsetattr(0, termios.TCSADRAIN, before)
             sys.stdout.write("\x1b[?2004l\x1b[?25h\x1b[2J\x1b[H")
@@ -83,9 +94,7 @@ class Puppet:
             self.dialog = (dialog_id, text)
             # It is open from here on, and not once this has been written down.
             self.draw()
-            self.unanswered += 1
-            sys.stdout.write(WHERE)
-            sys.stdout.flush()
+            self.question(DIALOG)
         elif word == "answer":
             self.dialog, self.is_busy = None, True
         elif word == "draft":
@@ -108,10 +117,16 @@ class Puppet:
         self.note("obeyed", order)
         return True
 
+    def question(self, about: str) -> None:
+        """Asks the terminal for something that it answers once it has drawn all that was written before."""
+        self.unanswered.append(about)
+        sys.stdout.write(WHERE)
+        sys.stdout.flush()
+
     def note(self, what: str, data: str) -> None:
         open_dialog = None if self.dialog is None else self.dialog[0]
         line = {"t": time.monotonic(), "who": self.name, "dialog": open_dialog, "what": what, "data": data}
-        line["on_screen"] = not self.unanswered
+        line["on_screen"] = DIALOG not in self.unanswered
         with self.log.open("a", encoding="utf-8") as log:
             log.write(json.dumps(line) + "\n")
 
@@ -129,7 +144,9 @@ class Puppet:
                     self.draft += text.decode("utf-8", "replace").replace("\r", "\n")
                 continue
             if here := HERE.match(self.buffer):
-                self.unanswered, self.buffer = self.unanswered - 1, self.buffer[here.end() :]
+                self.buffer = self.buffer[here.end() :]
+                if self.unanswered and (about := self.unanswered.pop(0)) != DIALOG:
+                    self.note("drawn", about)
                 continue
             is_begun = PASTE.startswith(self.buffer[: len(PASTE)]) or HERE_BEGUN.fullmatch(self.buffer)
             if is_begun and len(self.buffer) > 1:
@@ -198,7 +215,9 @@ def shell(name: str, folder: str) -> None:
     listener = Puppet(name + "-shell", folder)
     listener.note("began", str(os.getpid()))
     while data := os.read(0, 65_536):
-        listener.note("key", data.decode("latin-1"))
+        # What the terminal answers to a puppet that has ended meanwhile was typed by no one.
+        if keys := HERE.sub(b"", data):
+            listener.note("key", keys.decode("latin-1"))
 
 
 if __name__ == "__main__":

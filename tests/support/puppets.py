@@ -7,6 +7,7 @@ import os
 import shlex
 import socket
 import sys
+import uuid
 from pathlib import Path
 from typing import IO, Any
 
@@ -52,8 +53,14 @@ class Puppet:
         wait_until(lambda: any(line["what"] == "began" for line in self.log()), f"the puppet {name}")
 
     def tell(self, order: str) -> None:
+        """Returns once the terminal shows what has come of it: a key that is pressed next comes after it."""
+        number = uuid.uuid4().hex
+        # One that ends answers nothing.
+        words = order if order == "exit" else f"await {number} {order}"
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as strings:
-            strings.sendto(order.encode(), str(self.folder / f"{self.name}.sock"))
+            strings.sendto(words.encode(), str(self.folder / f"{self.name}.sock"))
+        if order != "exit":
+            wait_until(lambda: any(line["data"] == number for line in self.log()), f"{self.name} to show: {order}")
 
     def run(self, *words: str) -> str:
         """What a command prints that the agent itself runs, to its end."""
@@ -76,9 +83,11 @@ class Puppet:
 
     def log(self) -> list[dict[str, Any]]:
         try:
-            return [json.loads(line) for line in (self.folder / f"{self.name}.log").read_text().splitlines()]
+            text = (self.folder / f"{self.name}.log").read_bytes()
         except FileNotFoundError:
             return []
+        # The last line may not be whole yet.
+        return [json.loads(line) for line in text[: text.rfind(b"\n") + 1].splitlines()]
 
     def given(self) -> list[tuple[str, str]]:
         """Keys and pastes, in order."""
