@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from support.home import COMMANDS, Home, event, wait_until
+from support.hook import patient_in
 from support.terminal import Terminal, terminals
 
 ASKED = {"tool_name": "Bash", "tool_input": {"command": "make deploy"}}
@@ -105,7 +106,7 @@ def test_an_answer_is_given_once_it_is_confirmed(home: Home, pick: Pick) -> None
     payload = home.folder / "payload"
     payload.write_text(json.dumps(ASKED))
     with payload.open() as asked:
-        words = [COMMANDS / "agtmux-hook", "claude", "PermissionRequest", "--wait"]
+        words = [patient_in(home.folder), "claude", "PermissionRequest", "--wait"]
         hook = home.spawn(*words, env=home.tmux_variables(pane), stdin=asked)
     wait_until(lambda: home.health()["waiting_hooks"] == 1, "the hook to wait")
     terminal = pick()

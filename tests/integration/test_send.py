@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from support.home import COMMANDS, Home, is_alive, wait_until
+from support.hook import patient_in
 from support.puppets import Puppet
 from support.terminal import Terminal, terminals
 
@@ -97,13 +98,13 @@ def test_no_key_of_any_kind_reaches_a_dialog(home: Home, puppet: Puppet) -> None
 
 
 def test_no_key_goes_before_a_dialog_that_was_reported_and_is_not_drawn_yet(home: Home, puppet: Puppet) -> None:
-    report = json.dumps({"tool_name": "Bash", "tool_input": {"command": "touch label.txt"}})
+    report = json.dumps({"tool_name": "Bash", "tool_input": {"command": "touch label.txt"}}).encode()
     variables = home.tmux_variables(puppet.pane)
 
     def refusal(number: int, what: dict[str, object]) -> str | None:
         """None if the screen, which goes on showing its prompt, was believed before that was asked."""
-        words = ("claude", "PermissionRequest")
-        assert home.run(*words, command="agtmux-hook", env=variables, stdin=None, input=report).returncode == 0
+        words = [patient_in(home.folder), "claude", "PermissionRequest"]
+        subprocess.run(words, env=home.env | variables, input=report, check=True, timeout=60)
         item = puppet.wait_for("waiting_approval")
         asked = {"request_ref": f"{what} {number}", "ref": item["ref"], "if_state": "waiting_approval", **what}
         answer = home.ask("POST", "/v1/actions/send", asked)

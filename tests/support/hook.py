@@ -150,8 +150,17 @@ def sources() -> dict[str, str]:
     }
 
 
-def patient(text: str) -> str:
-    for name, seconds in PATIENCE.items():
+def patient_in(folder: Path) -> Path:
+    """A hook for tests of what becomes of its reports, installed in that folder once. It waits for its input and its
+    daemon for as long as a busy machine may need."""
+    command = folder / "hook" / "agtmux-hook"
+    if not command.exists():
+        install(command.parent, patient(compose_module.compose(), STDIN_UNTIL=5, ANSWER_UNTIL=10))
+    return command
+
+
+def patient(text: str, **more: float) -> str:
+    for name, seconds in (PATIENCE | more).items():
         text, found = re.subn(rf"(?m)^{name} = .*", f"{name} = {seconds}", text)
         assert found == 1
     return text

@@ -8,7 +8,8 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from support.home import COMMANDS, PATIENCE, Home
+from support.home import PATIENCE, Home
+from support.hook import patient_in
 
 
 @dataclass
@@ -30,7 +31,7 @@ def asking(
 ) -> Iterator[Request]:
     """`more` is what the tool is called with beside the command, as `description`."""
     pipe = subprocess.PIPE
-    words = [COMMANDS / "agtmux-hook", "claude", "PermissionRequest", *(["--wait"] if waits else [])]
+    words = [patient_in(home.folder), "claude", "PermissionRequest", *(["--wait"] if waits else [])]
     hook = subprocess.Popen(words, env=home.env | home.tmux_variables(pane), stdin=pipe, stdout=pipe, stderr=pipe)
     assert hook.stdin is not None
     hook.stdin.write(json.dumps({"tool_name": tool, "tool_input": {"command": command} | more}).encode())

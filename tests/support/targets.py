@@ -9,9 +9,8 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from agtmux.hook.compose import compose
 from support.home import PATIENCE, Home, event, wait_until
-from support.hook import install, patient
+from support.hook import patient_in
 from support.processes import read_text
 from support.sshd import Sshd
 
@@ -77,14 +76,14 @@ def error(home: Home, name: str) -> str:
 
 def fire_hook(home: Home, vm: Sshd, pane_id: str, name: str, payload: str = "{}", server: tuple[str, ...] = ()) -> None:
     """As Claude Code in that pane of the VM would; `server` are tmux's words for which one."""
-    folder = home.folder / "hook"
-    command = folder / "agtmux-hook"
-    if not command.exists():
-        # The script as it is, but for its time limits: whether those hold is tested elsewhere.
-        install(folder, patient(compose()))
     place = {"TMUX": vm.tmux(*server, "display-message", "-p", "#{socket_path},#{pid},0"), "TMUX_PANE": pane_id}
     done = subprocess.run(
-        [command, "claude", name], env=vm.env | place, input=payload, capture_output=True, text=True, timeout=PATIENCE
+        [patient_in(home.folder), "claude", name],
+        env=vm.env | place,
+        input=payload,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 

@@ -14,8 +14,8 @@ import pytest
 
 from agtmux.actions.decisions import Handed, Waiting
 from agtmux.probe.hook_socket import HookSocket
-from support.home import COMMANDS, Home, wait_until
-from support.hook import SECONDS_MAX
+from support.home import Home, wait_until
+from support.hook import SECONDS_MAX, patient_in
 from support.http import request
 from support.inside import InsideDaemon
 
@@ -36,7 +36,7 @@ class Scene:
         self.hooks: list[subprocess.Popen[bytes]] = []
 
     def start(self, event: str = "PermissionRequest", *more: str, payload: object = None) -> subprocess.Popen[bytes]:
-        command = [COMMANDS / "agtmux-hook", AGENT, event, *(more or ("--wait",))]
+        command = [patient_in(self.home.folder), AGENT, event, *(more or ("--wait",))]
         pipe = subprocess.PIPE
         hook = subprocess.Popen(command, env=self.home.env | self.env, stdin=pipe, stdout=pipe, stderr=pipe)
         self.hooks.append(hook)
@@ -48,7 +48,7 @@ class Scene:
 
     def tell(self, event: str, payload: object) -> None:
         """An event that nobody waits for."""
-        words = [COMMANDS / "agtmux-hook", AGENT, event]
+        words = [patient_in(self.home.folder), AGENT, event]
         subprocess.run(words, env=self.home.env | self.env, input=json.dumps(payload).encode(), check=True, timeout=20)
 
     def asked(self) -> tuple[subprocess.Popen[bytes], Waiting]:
@@ -184,7 +184,7 @@ def test_a_daemon_that_is_killed_leaves_no_hook_behind(home: Home):
     pane = home.pane(agent=None, command=f"{program} 600")
     daemon = home.start()
     wait_until(lambda: home.panes().get(pane, {}).get("agent_type") == AGENT, "the agent")
-    hook = home.spawn(COMMANDS / "agtmux-hook", AGENT, "PermissionRequest", "--wait", env=home.tmux_variables(pane))
+    hook = home.spawn(patient_in(home.folder), AGENT, "PermissionRequest", "--wait", env=home.tmux_variables(pane))
     wait_until(lambda: home.health()["waiting_hooks"] == 1, "the hook to wait")
     os.kill(daemon.pid, signal.SIGKILL)
     assert hook.communicate(timeout=20) == ("", "")
