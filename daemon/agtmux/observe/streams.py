@@ -100,8 +100,11 @@ class Hub:
         self._forget(now)
         for subject, feed in self._feeds.items():
             if feed.publish(keys, now):
-                for wake in self._readers.get(subject, ()):
-                    wake.set()
+                self._wake(subject)
+
+    def _wake(self, subject: Subject) -> None:
+        for wake in self._readers.get(subject, ()):
+            wake.set()
 
     def errors_changed(self) -> None:
         self.publish(set(), self._clock.now())
@@ -127,7 +130,7 @@ class Hub:
         self._forget(self._clock.now())
         if cursor is None:
             stream = self._begin(subject)
-            return self._line(stream, "snapshot", stream.begin(), stream.feed.snapshot())
+            return self._first_line(stream)[1]
         if (found := self._found(subject, cursor)) is None:
             raise AgtmuxError(
                 ErrorCode.CURSOR_EXPIRED, "what followed that cursor is no longer kept; ask again without one"
@@ -153,8 +156,8 @@ class Hub:
                 if position is None:
                     if stream.first > 1:
                         yield self._reset(stream, 1)
-                    position = stream.begin()
-                    yield self._line(stream, "snapshot", position, feed.snapshot())
+                    position, snapshot = self._first_line(stream)
+                    yield snapshot
                 elif not feed.goes_on_from(position):
                     stream, position = self._begin(subject, after_reset=True), None
                 elif (line := feed.after(position)) is not None:
@@ -234,6 +237,15 @@ class Hub:
 
     def _reset(self, stream: _Stream, sequence: int) -> bytes:
         return self._encoded(stream, "reset", sequence, stream.feed.snapshot())
+
+    def _first_line(self, stream: _Stream) -> tuple[int, bytes]:
+        """The position at which a stream begins, and its snapshot."""
+        # Targets may have failed or been removed since the feed's last line. The feed says so in a line of its own
+        # first. Otherwise its next line would tell this reader again what the snapshot tells, and nothing else.
+        if stream.feed.publish((), self._clock.now()):
+            self._wake(stream.feed.subject)
+        position = stream.begin()
+        return position, self._line(stream, "snapshot", position, stream.feed.snapshot())
 
     def _line(self, stream: _Stream, kind: Kind, position: int, content: Content) -> bytes:
         return self._encoded(stream, kind, stream.sequence_at(position), content)

@@ -313,3 +313,25 @@ async def test_a_target_that_fails_or_comes_back_is_told_also_where_nothing_else
     assert not told["partial"] and told["changes"] == [] and told["responded_targets"] == ["host", "vm1"]
     for each in (reader, elsewhere):
         await each.leave()
+
+
+async def test_what_a_snapshot_tells_of_targets_is_not_told_again() -> None:
+    """A target that fails is removed, and somebody begins to read before the next line."""
+    stage = Stage()
+    vm = TargetId("vm1")
+    for name in (HOST, vm):
+        stage.world.targets[name] = Target(name, TargetKind.LOCAL)
+    stage.hub.errors = lambda: [{"target": "vm1", "code": "E_TARGET_UNREACHABLE", "message": "no route"}]
+    before = stage.reader()
+    assert [line["partial"] for line in await before.take()] == [True]
+    del stage.world.targets[vm]
+    after = stage.reader()
+    assert [line["partial"] for line in await after.take()] == [False]
+    [polled] = decoded(stage.hub.once(PANES))
+    stage.hub.errors_changed()
+    assert await after.take() == []
+    assert stage.hub.once(PANES, polled["cursor"]) == b""
+    # Who was there before is told once.
+    assert [(line["type"], line["partial"]) for line in await before.take()] == [("delta", False)]
+    for each in (before, after):
+        await each.leave()
