@@ -14,7 +14,10 @@ SWIFTBAR = Path(__file__).resolve().parents[2] / "resources" / "swiftbar" / "agt
 
 
 def tell(home: Home, pane: str, state: str, asks: str = "") -> None:
-    payload: dict[str, Any] = {"attention": {"kind": "approval", "summary": asks}} if asks else {}
+    # Of another the confidence falls some looks later, as its empty screen does not bear it out.
+    payload: dict[str, Any] = {"confidence": "low"}
+    if asks:
+        payload["attention"] = {"kind": "approval", "summary": asks}
     said = home.ask("POST", "/v1/events", event(pane, f"state.{state}", raw_payload=payload))
     assert said.json["status"] == "applied"
 

@@ -39,7 +39,9 @@ class Waiting:
         return status, json.loads(out)
 
 
-def tell(home: Home, pane: str, state: str, **fields: Any) -> None:
+def tell(home: Home, pane: str, state: str, **payload: Any) -> None:
+    """With low confidence: that of another falls some looks later, as its empty screen does not bear it out."""
+    fields = {"raw_payload": {"confidence": "low", **payload}}
     assert home.ask("POST", "/v1/events", event(pane, f"state.{state}", **fields)).json["status"] == "applied"
 
 
@@ -108,7 +110,7 @@ def test_another_one_that_begins_to_wait_ends_it(home: Home, daemon: object):
     tell(home, waits_already, "waiting_approval")
     tell(home, other, "error")
     assert not waiting.is_over
-    tell(home, other, "waiting_approval", raw_payload={"attention": {"kind": "approval", "summary": "rm -rf /"}})
+    tell(home, other, "waiting_approval", attention={"kind": "approval", "summary": "rm -rf /"})
     status, content = waiting.result()
     assert (status, content["result"]) == (10, "other_needs_you")
     assert [item["identity"]["pane_id"] for item in content["needs_you"]] == [other]
@@ -120,7 +122,7 @@ def test_another_one_that_begins_to_wait_ends_it(home: Home, daemon: object):
 def test_the_one_that_is_waited_for_ends_it_when_it_asks_itself(home: Home, daemon: object, who: str, state: str):
     (pane,) = agents(home, "running")
     waiting = Waiting(home, pane if who == "ref" else who, "--for", "completed,error", "--timeout", "60s")
-    tell(home, pane, state, raw_payload={"attention": {"kind": "approval", "summary": "rm -rf important"}})
+    tell(home, pane, state, attention={"kind": "approval", "summary": "rm -rf important"})
     status, out, _ = waiting.ended()
     assert (status, out) == (10, f"needs you: claude in host/work/@0/{pane} is {state}: rm -rf important\n")
     # Also if it asked before it was waited for: nothing but an answer would end that.

@@ -13,6 +13,8 @@ ENVELOPE = {
     *("schema_version", "generated_at", "emitted_at", "stream_id", "cursor", "scope", "type", "sequence"),
     *("filters", "summary", "partial", "requested_targets", "responded_targets", "target_errors"),
 }
+# Which targets were looked at: told also where no item changes.
+REACH = ("partial", "requested_targets", "responded_targets", "target_errors")
 CONTENT = {"snapshot": {"items"}, "delta": {"changes"}, "reset": set()}
 
 
@@ -40,8 +42,9 @@ class Replayed:
             self.items = None
         else:
             assert self.items is not None, "a delta with nothing to apply it to"
-            is_other_reach = before is not None and before["target_errors"] != line["target_errors"]
-            assert line["changes"] or is_other_reach, "a delta that says nothing"
+            assert before is not None
+            reach = [[each[name] for name in REACH] for each in (before, line)]
+            assert line["changes"] or reach[0] != reach[1], f"a delta that says nothing, at {reach[0]}"
             for change in line["changes"]:
                 self._apply(change)
         if self.items is not None and line["scope"] == "panes":
