@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from support.chance import new_seed
+
 # pytest's asyncio_debug covers the loops that pytest-asyncio makes. This covers asyncio.run inside a test and
 # the daemons that a test starts.
 os.environ.setdefault("PYTHONASYNCIODEBUG", "1")
@@ -33,10 +35,18 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# One for all that is random in this run, so that what failed can be had again. Workers inherit it.
+SEED = os.environ.setdefault("AGTMUX_TEST_SEED", new_seed())
+
 LAST_STATUS = "agtmux/exitstatus"
+LAST_SEED = "agtmux/seed"
 
 # Minutes of work before their first test: begun last, everybody would wait for them.
 _LONG = ("test_bundle.py", "test_life.py", "test_walk.py", "test_mcp_command.py")
+
+
+def pytest_report_header() -> str:
+    return f"AGTMUX_TEST_SEED={SEED}"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -44,9 +54,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """For `make again`: whether all have run, and how that ended."""
+    """For `make again`: whether all have run, how that ended, and with which seed."""
     if not hasattr(session.config, "workerinput") and session.config.pluginmanager.has_plugin("cacheprovider"):
         session.config.cache.set(LAST_STATUS, int(exitstatus))
+        session.config.cache.set(LAST_SEED, SEED)
 
 
 @pytest.fixture

@@ -5,6 +5,10 @@ import random
 
 
 def any_seed() -> str:
-    seed = os.environ.get("AGTMUX_TEST_SEED") or f"{random.SystemRandom().getrandbits(32):08x}"
+    seed = os.environ.get("AGTMUX_TEST_SEED") or new_seed()
     print(f"AGTMUX_TEST_SEED={seed}")
     return seed
+
+
+def new_seed() -> str:
+    return f"{random.SystemRandom().getrandbits(32):08x}"
