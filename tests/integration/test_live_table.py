@@ -46,7 +46,9 @@ def test_the_table_lives_and_the_terminal_is_restored(home: Home, shell: str, le
     assert "q leaves" in screen(home, shell)
     payload = {"tool_name": "Bash", "tool_input": {"command": "make deploy"}}
     home.ask("POST", "/v1/events", event(agent, "claude.PermissionRequest", raw_payload=payload))
-    wait_until(lambda: re.search(r"! +waiting_approval +claude .*make deploy", screen(home, shell)), "the question")
+    # Some looks later its confidence falls, as its empty screen does not bear it out.
+    asks = r"! +waiting_approval(?: \(medium\))? +claude .*make deploy"
+    wait_until(lambda: re.search(asks, screen(home, shell)), "the question")
     assert "1 needs you" in screen(home, shell)
     home.tmux("send-keys", "-t", shell, leave)
     wait_until(lambda: is_restored(home, shell), "the end of the table")
@@ -69,7 +71,7 @@ def test_the_table_outlives_its_daemon(home: Home, shell: str, command: str, how
     wait_until(lambda: "agtmuxd has been away for" in screen(home, shell), "word that it is away")
     # What was last seen stays, and is not taken for what is.
     assert "claude" in screen(home, shell) and "this is what it last said" in screen(home, shell)
-    wait_until(lambda: "away for 2s" in screen(home, shell), "the seconds to pass")
+    wait_until(lambda: re.search(r"away for ([2-9]|\d\d)s", screen(home, shell)), "the seconds to pass")
     assert home.lock_holder() is None, "nobody has started it"
     home.start()
     payload = {"tool_name": "Bash", "tool_input": {"command": "make deploy"}}
