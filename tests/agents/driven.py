@@ -187,16 +187,19 @@ class Driven:
         return now
 
     def interrupt(self) -> float:
-        now = time.time()
-        self.manners.interrupt(self.pane)
-        if self.pane.server.busy:
-            # Copilot asks for a second Esc, and on a slow machine forgets that it did.
+        """Interrupts its answer, and returns when the keys were pressed that did. Copilot asks for a second Esc, and on
+        a busy machine forgets that it did: then it goes on, and what shows it as running is right."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            now = time.time()
+            self.manners.interrupt(self.pane)
             try:
                 self.pane.wait_until(lambda: not self.pane.server.busy, "the end of the answer", 3.0)
             except AssertionError:
-                now = time.time()
-                self.manners.interrupt(self.pane)
-        return now
+                if time.monotonic() > deadline:
+                    raise
+            else:
+                return now
 
     def again(self, *words: str) -> list[str]:
         """What starts the same agent once more, or those words, in another pane, with the environment of the first."""
