@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -207,6 +208,63 @@ def usage(pid: int) -> Usage:
     own, ended = processes[pid].ticks, processes[pid].children_ticks
     alive = (processes[each] for each in _below(processes, pid))
     return Usage(own / tick, (ended + sum(each.ticks + each.children_ticks for each in alive)) / tick)
+
+
+class Scheduling(NamedTuple):
+    """Seconds that a thread has run, of a process its first, and that it was ready to but waited for a processor."""
+
+    ran: float
+    waited: float
+
+
+def scheduling(pid: int | None = None) -> Scheduling:
+    """Of the calling thread if no process is named. Also of one that has ended and was not waited for. Zeros where the
+    kernel does not tell."""
+    try:
+        ran, waited, _ = Path("/proc", "thread-self" if pid is None else str(pid), "schedstat").read_text().split()
+    except (FileNotFoundError, ProcessLookupError):
+        return Scheduling(0.0, 0.0)
+    return Scheduling(int(ran) / 1e9, int(waited) / 1e9)
+
+
+class Duration(NamedTuple):
+    """Seconds on the clock, and how many of them the measured processes ran or waited for a processor.
+
+    Other processes on the machine cause the waiting. Budgets are about this program, so they are held against `own`.
+    On an idle machine both are the same.
+    """
+
+    whole: float
+    ran: float
+    waited: float
+
+    @property
+    def own(self) -> float:
+        # Processes may wait at the same time, but no measurement is shorter than what was computed in it.
+        return min(self.whole, max(self.whole - self.waited, self.ran))
+
+
+class Stopwatch:
+    """Measures what happens one step after another in this thread and in the first threads of the processes `pids`."""
+
+    def __init__(self, *pids: int) -> None:
+        self._pids = (*pids, None)
+        self._before = self._scheduling()
+        self._began = time.perf_counter()
+
+    def read(self) -> Duration:
+        whole = time.perf_counter() - self._began
+        spent = list(zip(self._before, self._scheduling(), strict=True))
+        ran = sum(late.ran - early.ran for early, late in spent)
+        return Duration(whole, ran, sum(late.waited - early.waited for early, late in spent))
+
+    def _scheduling(self) -> list[Scheduling]:
+        return [scheduling(pid) for pid in self._pids]
+
+
+def quantile(samples: list[float], share: float) -> float:
+    """The value that this share of the samples does not exceed; 0.95 is p95. Never beyond the largest sample."""
+    return statistics.quantiles(samples, n=1000, method="inclusive")[round(share * 1000) - 1]
 
 
 def descendants(pid: int) -> list[int]:
