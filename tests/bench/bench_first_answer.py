@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import random
+import resource
 import statistics
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-from stage import Row, bounded, environment, own_folder, print_rows, tmux_server
+from stage import Duration, Row, bounded, environment, own_folder, print_rows, quantile, scheduling, tmux_server, usage
 
+from agtmux.daemon import LOCK_FILE
 from support.recorded import RecordedAgents, wrong
 
 AGENTS = ["claude", "codex", "gemini", "copilot"] * 5
@@ -32,27 +34,63 @@ def run() -> list[Row]:
 
 
 def _measured(agents: RecordedAgents, env: dict[str, str]) -> list[Row]:
-    chosen, took, mistakes = random.Random(SEED), [], []
+    chosen, mistakes = random.Random(SEED), []
+    took: list[Duration] = []
+    # Seconds of processor time until the answer, and of bare Python.
+    spent: list[float] = []
+    bare: list[float] = []
     for start in range(STARTS):
         # Others than those that the daemon before has written down.
         waiting = set(chosen.sample(agents.panes, WAITING))
-        for pane in agents.panes:
-            agents.show(pane, "waiting" if pane in waiting else "at rest", start)
-        began = time.perf_counter()
-        listing = json.loads(_agtmux(env, "list", "panes", "--json"))
-        took.append(time.perf_counter() - began)
-        if found := wrong(listing, waiting, agents.panes):
+        agents.show_all({pane: "waiting" if pane in waiting else "at rest" for pane in agents.panes}, start)
+        before = _children_seconds()
+        subprocess.run([sys.executable, "-c", "pass"], env=env, check=True, timeout=60)
+        bare.append(_children_seconds() - before)
+
+        before, began = _children_seconds(), time.perf_counter()
+        answer = _agtmux(env, "list", "panes", "--json")
+        whole = time.perf_counter() - began
+        daemon = int(Path(env["AGTMUX_STATE_DIR"], LOCK_FILE).read_text())
+        # Of the daemon alone: the command waits for it most of the time.
+        waited = scheduling(daemon).waited
+        spent.append(_children_seconds() - before + usage(daemon).whole)
+        took.append(Duration(whole, spent[-1], waited))
+        if found := wrong(json.loads(answer), waiting, agents.panes):
             mistakes.append(f"start {start}: {'; '.join(found)}")
         _agtmux(env, "down")
     for mistake in mistakes:
         print(mistake, file=sys.stderr)
-    right, p95 = STARTS - len(mistakes), statistics.quantiles(took, n=20)[-1]
-    what = f"first answer of {STARTS} cold starts, {len(AGENTS)} agents of which {WAITING} wait"
-    told = f"{p95:.2f} s (median {statistics.median(took):.2f}, longest {max(took):.2f})"
+    right, p95 = STARTS - len(mistakes), quantile([each.own for each in took], 0.95)
+    whole95 = quantile([each.whole for each in took], 0.95)
+    processor = statistics.median(spent)
+    ratio = processor / statistics.median(bare)
     return [
-        (what, f"{right} right (seed {SEED})", f"{STARTS} right", right == STARTS),
-        ("cold start → first answer, p95", told, f"≤ {BUDGET:.0f} s", p95 <= BUDGET),
+        (
+            f"first answer of {STARTS} cold starts, {len(AGENTS)} agents of which {WAITING} wait",
+            f"{right} right (seed {SEED})",
+            f"{STARTS} right",
+            right == STARTS,
+        ),
+        (
+            "cold start → first answer, p95",
+            f"{p95:.2f} s (median {statistics.median(each.own for each in took):.2f};"
+            f" p95 {whole95:.2f} with the daemon's waiting for a processor)",
+            f"≤ {BUDGET:.0f} s",
+            p95 <= BUDGET,
+        ),
+        (
+            "cold start → first answer, processor time",
+            f"{processor:.2f} s = {ratio:.0f} × python -c pass",
+            "told only",
+            True,
+        ),
     ]
+
+
+def _children_seconds() -> float:
+    """Processor time of all processes that were started here and waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _agtmux(env: dict[str, str], *words: str) -> str:

@@ -1,4 +1,4 @@
-"""What an agent waits for agtmux-hook: beside bare Python when the daemon answers, in ms when it does not."""
+"""How long an agent waits for agtmux-hook: compared with bare Python if the daemon answers, in ms if it does not."""
 
 import contextlib
 import os
@@ -12,8 +12,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from stage import Duration, bounded, quantile, scheduling
+
 from agtmux.hook.compose import compose
 
+LIMIT = 120
+BUDGET = 200.0
 RUNS = 80
 SLOW_RUNS = 40
 PAYLOAD = b'{"session_id":"0b3b","hook_event_name":"PreToolUse","tool_input":{"command":"' + b"ls -la " * 200 + b'"}}'
@@ -22,25 +26,26 @@ ANSWER = b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\nConnection: close\r\n\r
 
 def run() -> list[tuple[str, str, str, bool]]:
     """Rows of (what, measured, budget, ok)."""
-    with tempfile.TemporaryDirectory(prefix="agx", dir="/tmp") as folder:
+    with bounded(LIMIT), tempfile.TemporaryDirectory(prefix="agx", dir="/tmp") as folder:
         home = Path(folder)
         python = getattr(sys, "_base_executable", sys.executable)
         hook = _installed(home / "bin", python)
-        bare: list[float] = []
-        answered: list[float] = []
+        bare: list[Duration] = []
+        answered: list[Duration] = []
         with _daemon(home / "agtmuxd.sock", answers=True):
             for _ in range(RUNS):
                 # In turns, so that a busy moment of the machine falls on both.
-                bare.append(_milliseconds([python, "-S", "-c", "pass"], home))
-                answered.append(_milliseconds([hook, "claude", "PreToolUse"], home))
+                bare.append(_run([python, "-S", "-c", "pass"], home))
+                answered.append(_run([hook, "claude", "PreToolUse"], home))
         late = _spooled(home)
-        ratio = statistics.median(answered) / statistics.median(bare)
 
-        absent = [_milliseconds([hook, "claude", "PreToolUse"], home) for _ in range(SLOW_RUNS)]
+        absent = [_run([hook, "claude", "PreToolUse"], home) for _ in range(SLOW_RUNS)]
         with _daemon(home / "agtmuxd.sock", answers=False):
-            slow = [_milliseconds([hook, "claude", "PreToolUse"], home) for _ in range(SLOW_RUNS)]
+            slow = [_run([hook, "claude", "PreToolUse"], home) for _ in range(SLOW_RUNS)]
         kept = _spooled(home) - late
-    times = f"{statistics.median(answered):.1f} / {statistics.median(bare):.1f} ms"
+    medians = [statistics.median(each.own for each in samples) * 1e3 for samples in (answered, bare)]
+    ratio = medians[0] / medians[1]
+    times = f"{medians[0]:.1f} / {medians[1]:.1f} ms"
     return [
         ("hook, daemon answers, median", f"{ratio:.2f} × python3 -S -c pass ({times})", "≤ 2 ×", ratio <= 2),
         _row("hook, daemon absent, p95", absent),
@@ -54,9 +59,11 @@ def _spooled(home: Path) -> int:
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
-def _row(what: str, samples: list[float]) -> tuple[str, str, str, bool]:
-    p95 = statistics.quantiles(samples, n=20)[-1]
-    return (what, f"{p95:.0f} ms", "≤ 200 ms", p95 <= 200)
+def _row(what: str, samples: list[Duration]) -> tuple[str, str, str, bool]:
+    own = quantile([each.own for each in samples], 0.95) * 1e3
+    whole = quantile([each.whole for each in samples], 0.95) * 1e3
+    measured = f"{own:.0f} ms ({whole:.0f} with the waiting for a processor)"
+    return (what, measured, f"≤ {BUDGET:.0f} ms", own <= BUDGET)
 
 
 def _installed(folder: Path, python: str) -> str:
@@ -68,16 +75,20 @@ def _installed(folder: Path, python: str) -> str:
     return str(hook)
 
 
-def _milliseconds(command: list[str], home: Path) -> float:
+def _run(command: list[str], home: Path) -> Duration:
     env = {"PATH": os.environ["PATH"], "AGTMUX_STATE_DIR": str(home), "TMUX_PANE": "%1"}
-    started = time.perf_counter()
+    began = time.perf_counter()
     process = subprocess.Popen(command, stdin=subprocess.PIPE, env=env)
     assert process.stdin is not None
     with contextlib.suppress(BrokenPipeError):
         process.stdin.write(PAYLOAD)
         process.stdin.close()
+    # Its scheduling can be read until it was waited for.
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    whole = time.perf_counter() - began
+    spent = scheduling(process.pid)
     process.wait()
-    return (time.perf_counter() - started) * 1000
+    return Duration(whole, spent.ran, spent.waited)
 
 
 @contextlib.contextmanager

@@ -1,7 +1,8 @@
-"""What others bear: unread requests on the board, and a VM that reports without end. Linux only.
+"""What one client costs the others: unread requests on the board, and a VM that reports without end. Linux only.
 
 Memory and disk of the daemon, and the time that another client waits for an answer: before, during and after. Each
-attack is bounded in count and in time and stays on loopback.
+attack is bounded in count and in time and stays on loopback. The attacker runs on the same machine and takes processor
+time from the daemon, as other programs do. Budgets are held against the time without the waiting for a processor.
 """
 
 from __future__ import annotations
@@ -22,7 +23,19 @@ from typing import NamedTuple
 from bench_board import _resident
 from bench_ssh import _vm
 from bench_watch import _request
-from stage import Row, Stage, bounded, daemon_in, environment, own_folder, print_rows, running_daemon, tmux_server
+from stage import (
+    Duration,
+    Row,
+    Stage,
+    Stopwatch,
+    bounded,
+    daemon_in,
+    environment,
+    own_folder,
+    print_rows,
+    running_daemon,
+    tmux_server,
+)
 
 from support import liar
 from support.chance import any_seed
@@ -46,15 +59,22 @@ VM_SIZE = 300_000
 
 
 class Phase(NamedTuple):
-    answers: list[float]
+    answers: list[Duration]
     late: int
     memory: float
     disk: float
 
+    @property
+    def longest(self) -> float:
+        """Milliseconds of an answer, without the waiting for a processor."""
+        return max(each.own for each in self.answers) * 1e3
+
     def __str__(self) -> str:
-        longest, median = max(self.answers), statistics.median(self.answers)
+        median = statistics.median(each.own for each in self.answers) * 1e3
+        whole = max(each.whole for each in self.answers) * 1e3
         late = f", {self.late} unanswered" if self.late else ""
-        return f"{self.memory:.0f} MB, disk {self.disk:.0f} MB, answer {median:.0f}/{longest:.0f} ms{late}"
+        answer = f"{median:.0f}/{self.longest:.0f} ms ({whole:.0f} with the waiting for a processor)"
+        return f"{self.memory:.0f} MB, disk {self.disk:.0f} MB, answer {answer}{late}"
 
 
 def run() -> list[Row]:
@@ -188,7 +208,8 @@ def _reporter(stage: Stage, panes: list[str]) -> Callable[[], None]:
 
 
 def _ask_panes(stage: Stage) -> None:
-    with Connection(Path(stage.socket)) as connection:
+    # The check against the schema takes many times as long as the answer, and other threads measure meanwhile.
+    with Connection(Path(stage.socket), holds_to_schemas=False) as connection:
         if connection.ask("GET", "/v1/panes?target=host").status != 200:
             raise OSError("refused")
 
@@ -196,17 +217,17 @@ def _ask_panes(stage: Stage) -> None:
 def _measured(stage: Stage, asks: dict[str, Callable[[], None]], seconds: float) -> dict[str, Phase]:
     """One client of each kind, that asks ten times a second; and the most memory and disk that there were."""
     deadline = time.monotonic() + seconds
-    times: dict[str, list[float]] = {name: [] for name in asks}
+    times: dict[str, list[Duration]] = {name: [] for name in asks}
     late = dict.fromkeys(asks, 0)
 
     def keep_asking(name: str, ask: Callable[[], None]) -> None:
         while time.monotonic() < deadline:
-            began = time.perf_counter()
+            watch = Stopwatch(stage.pid)
             try:
                 ask()
             except (OSError, AssertionError):
                 late[name] += 1
-            times[name].append((time.perf_counter() - began) * 1e3)
+            times[name].append(watch.read())
             time.sleep(0.1)
 
     threads = [threading.Thread(target=keep_asking, args=each) for each in asks.items()]
@@ -231,7 +252,7 @@ def _on_disk(folder: Path) -> float:
 
 
 def _rows(what: str, before: Phase, during: Phase, after: Phase) -> Iterator[Row]:
-    is_kept = during.late == 0 and max(during.answers) <= ANSWER_BUDGET
+    is_kept = during.late == 0 and during.longest <= ANSWER_BUDGET
     is_kept &= during.memory - before.memory <= MEMORY_BUDGET and after.late == 0
     budget = f"≤ +{MEMORY_BUDGET:.0f} MB, ≤ {ANSWER_BUDGET:.0f} ms"
     yield f"{what}, before", str(before), "told only", True

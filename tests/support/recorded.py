@@ -62,16 +62,25 @@ class RecordedAgents:
 
     def show(self, pane: str, kind: str, number: int = 0) -> None:
         """Draw another recorded screen there; returns when it is drawn."""
-        agent, path = self._shown[pane]
-        drawn = self._screens[agent][kind][number % len(self._screens[agent][kind])]
-        mark = f"screen {number} {kind}"
-        # The title tells that it was drawn, and nothing of the agent's.
-        path.write_text(drawn.rstrip("\n") + f"\033]2;{mark}\033\\")
-        self._tmux("send-keys", "-t", pane, "Enter")
+        self.show_all({pane: kind}, number)
+
+    def show_all(self, kinds: Mapping[str, str], number: int = 0) -> None:
+        """The same in many panes at once, with few tmux processes."""
+        expected, keys = {}, []
+        for pane, kind in kinds.items():
+            agent, path = self._shown[pane]
+            drawn = self._screens[agent][kind][number % len(self._screens[agent][kind])]
+            # The title tells that it was drawn, and nothing of the agent's.
+            expected[pane] = f"screen {number} {kind}"
+            path.write_text(drawn.rstrip("\n") + f"\033]2;{expected[pane]}\033\\")
+            keys += ["send-keys", "-t", pane, "Enter", ";"]
+        self._tmux(*keys[:-1])
         for _ in range(500):
-            if self._tmux("display-message", "-p", "-t", pane, "#{pane_title}").strip() == mark:
+            lines = self._tmux("list-panes", "-a", "-F", "#{pane_id} #{pane_title}").splitlines()
+            titles = dict(line.split(" ", 1) for line in lines if " " in line)
+            if all(titles.get(pane) == title for pane, title in expected.items()):
                 return
-        raise TimeoutError(f"{pane} does not draw")
+        raise TimeoutError(f"{', '.join(expected)} do not draw")
 
 
 def wrong(listing: Mapping[str, Any], waiting: set[str], all_panes: list[str]) -> list[str]:
