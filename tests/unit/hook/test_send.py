@@ -2,12 +2,16 @@
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agtmux.hook import send
 from agtmux.hook.send import metadata, places, quoted, read_stdin
 
 
@@ -90,3 +94,53 @@ HOME_STATE = b"/home/u/.local/state/agtmux"
 )
 def test_places_follow_the_environment(env, socket_path, state_dir):
     assert places({name.encode(): value.encode() for name, value in env.items()}) == (socket_path, state_dir)
+
+
+# On a busy machine
+
+
+def test_the_time_to_spool_is_left_when_the_daemon_was_given_up_late(monkeypatch):
+    """The clock says that five seconds have passed where 90 ms were to be waited."""
+    clock = iter([100.0])
+    monkeypatch.setattr(send, "time", SimpleNamespace(monotonic=lambda: next(clock, 105.0), time_ns=lambda: 0))
+    monkeypatch.setattr(send, "delivered", lambda *_: False)
+    deadlines = []
+    monkeypatch.setattr(send, "exit_at", deadlines.append)
+    send.main(["hook", "claude", "Stop", "{}"], lambda *words: deadlines.append(words[3]), lambda *_: None)
+    left = [deadline - 105.0 + send.ANSWER_UNTIL for deadline in deadlines]
+    assert left == pytest.approx([send.EXIT_AT, send.SPOOL_UNTIL])
+
+
+def test_an_early_refusal_does_not_bring_the_deadlines_forward(monkeypatch):
+    monkeypatch.setattr(send, "time", SimpleNamespace(monotonic=lambda: 100.0, time_ns=lambda: 0))
+    monkeypatch.setattr(send, "delivered", lambda *_: False)
+    deadlines = []
+    monkeypatch.setattr(send, "exit_at", deadlines.append)
+    send.main(["hook", "claude", "Stop", "{}"], lambda *words: deadlines.append(words[3]), lambda *_: None)
+    assert deadlines == [100.0 + send.EXIT_AT, 100.0 + send.SPOOL_UNTIL]
+
+
+STAYS = """
+import sys, time
+from agtmux.hook import send
+calls = []
+send.delayed = lambda: calls.append(1) or (0.0, {delay})[len(calls) > 1]
+send.exit_at(time.monotonic())
+deadline = time.monotonic() + 20
+while len(calls) < 2 and time.monotonic() < deadline:
+    pass
+print("stayed", flush=True)
+"""
+
+
+@pytest.mark.parametrize(("delay", "said"), [("60.0", "stayed\n"), ("0.0", "")])
+def test_waiting_for_a_processor_does_not_count_against_the_moment_to_leave(delay, said):
+    done = subprocess.run(
+        [sys.executable, "-c", STAYS.format(delay=delay)], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout == said
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel does not tell it elsewhere")
+def test_the_kernel_tells_how_long_this_process_waited_for_a_processor():
+    assert send.delayed() > 0.0
