@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import msgspec
 
 from agtmux.domain.events import Attention
-from agtmux.domain.panes import Target
+from agtmux.domain.panes import Pane, Target
 from agtmux.domain.refs import PaneRef
 from agtmux.domain.states import NEEDS_ACTION, PRECEDENCE, Reason, State
 from agtmux.domain.timestamps import Timestamp, format_timestamp
@@ -103,17 +103,44 @@ class Summary(msgspec.Struct, frozen=True):
 
 
 def pane_item(world: World, key: PaneKey) -> PaneItem | None:
-    record, pane = world.shown(key), world.panes.get(key)
-    if record is None or pane is None:
+    """The item of that pane. It is made anew only when something that it is made from has changed."""
+    stored, pane = world.records.get(key), world.panes.get(key)
+    if stored is None or pane is None:
         return None
-    stored = world.records[key]
+    runtime = stored.runtime
+    # All that an item depends on. Records and panes are immutable, so most comparisons are of identity.
+    made_from = (
+        stored,
+        world.remembers(stored),
+        pane,
+        world.name_of(runtime) if runtime.has_agent else None,
+        world.sessions.get(runtime.runtime_id),
+        world.flags.get(runtime.agent_type),
+    )
+    before, item = world.items.get(key, (None, None))
+    if before != made_from or not isinstance(item, PaneItem):
+        item = _made_item(world.shown(key) or stored, *made_from)
+        world.items[key] = (made_from, item)
+    return item
+
+
+def _made_item(
+    record: Record,
+    stored: Record,
+    is_remembered: bool,
+    pane: Pane,
+    name: str | None,
+    session_id: str | None,
+    flags: dict[str, bool] | None,
+) -> PaneItem:
+    """`record` is what is shown of `stored`."""
     row, runtime = record.row, record.runtime
     ref = PaneRef(pane.target_id, pane.session_name, pane.window_id, pane.pane_id)
     return PaneItem(
         identity=PaneIdentity(pane.target_id, pane.session_name, pane.window_id, pane.pane_id),
         ref=str(ref),
         runtime_id=runtime.runtime_id,
-        name=world.name_of(runtime) if runtime.has_agent else None,
+        name=name,
         agent_type=runtime.agent_type,
         agent_version=runtime.agent_version,
         state=row.state.value,
@@ -127,10 +154,10 @@ def pane_item(world: World, key: PaneKey) -> PaneItem | None:
         cwd=pane.cwd,
         branch=pane.branch or None,
         attention=_attention(row.attention, record.dialog),
-        remembered=None if record is stored else _remembered(stored),
+        remembered=_remembered(stored) if is_remembered else None,
         worktree_path=pane.worktree or None,
-        session_id=world.sessions.get(runtime.runtime_id),
-        capabilities=world.flags.get(runtime.agent_type),
+        session_id=session_id,
+        capabilities=flags,
     )
 
 

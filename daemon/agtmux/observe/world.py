@@ -41,6 +41,8 @@ class World:
     flags: dict[str, dict[str, bool]] = field(default_factory=dict)
     # What agents call their sessions, where a file or a chat that is surely theirs says so.
     sessions: dict[RuntimeId, str] = field(default_factory=dict)
+    # A cache of `views.pane_item`: for each pane what its item was made from, and the item.
+    items: dict[PaneKey, tuple[object, object]] = field(default_factory=dict)
 
     def remembers(self, record: Record) -> bool:
         """Whether its state is only remembered: decided by an earlier daemon, and nothing was heard or seen since."""
@@ -130,6 +132,8 @@ class Draft:
         """Make it true; returns the panes whose looks changed."""
         world = self._world
         changed = set(self.panes) | set(self.records)
+        for key in changed:
+            world.items.pop(key, None)
         _merge(world.targets, self.targets)
         for target_id, target in self.targets.items():
             if target is None:
