@@ -8,15 +8,16 @@ import sys
 import time
 from pathlib import Path
 
-from stage import Row, running_daemon
+from stage import Row, bounded, running_daemon
 
+PANES = 100
 RUNS = 60
 BUDGET = 3.5
 
 
 def run() -> list[Row]:
     agtmux = str(Path(sys.executable).with_name("agtmux"))
-    with running_daemon(panes=3) as stage:
+    with bounded(180), running_daemon(PANES) as stage:
         commands = {
             "python -c pass": [sys.executable, "-c", "pass"],
             "agtmux status": [agtmux, "status"],

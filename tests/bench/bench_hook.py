@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from stage import Duration, bounded, quantile, scheduling
+from stage import Duration, bounded, row_of, scheduling
 
 from agtmux.hook.compose import compose
 
@@ -48,8 +48,8 @@ def run() -> list[tuple[str, str, str, bool]]:
     times = f"{medians[0]:.1f} / {medians[1]:.1f} ms"
     return [
         ("hook, daemon answers, median", f"{ratio:.2f} × python3 -S -c pass ({times})", "≤ 2 ×", ratio <= 2),
-        _row("hook, daemon absent, p95", absent),
-        _row("hook, daemon never answers, p95", slow),
+        row_of("hook, daemon absent", absent, 0.95, BUDGET),
+        row_of("hook, daemon never answers", slow, 0.95, BUDGET),
         ("hook, events kept without a daemon", f"{kept} of {2 * SLOW_RUNS}", "all", kept == 2 * SLOW_RUNS),
     ]
 
@@ -57,13 +57,6 @@ def run() -> list[tuple[str, str, str, bool]]:
 def _spooled(home: Path) -> int:
     path = home / "spool" / "hook.jsonl"
     return path.read_bytes().count(b"\n") if path.exists() else 0
-
-
-def _row(what: str, samples: list[Duration]) -> tuple[str, str, str, bool]:
-    own = quantile([each.own for each in samples], 0.95) * 1e3
-    whole = quantile([each.whole for each in samples], 0.95) * 1e3
-    measured = f"{own:.0f} ms ({whole:.0f} with the waiting for a processor)"
-    return (what, measured, f"≤ {BUDGET:.0f} ms", own <= BUDGET)
 
 
 def _installed(folder: Path, python: str) -> str:

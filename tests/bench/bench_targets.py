@@ -7,7 +7,6 @@ panes in one tmux server, to compare.
 from __future__ import annotations
 
 import contextlib
-import statistics
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +22,7 @@ from stage import (
     environment,
     own_folder,
     print_rows,
-    quantile,
+    row_of,
     settle,
     tmux_server,
     usage,
@@ -54,21 +53,13 @@ def run() -> list[Row]:
             in_one.grow(many)
             after = _cost_per_pane(spread.stage, in_one.stage, many)
         times = _listing_times(spread.stage, many)
-    own, whole = [each.own * 1e3 for each in times], [each.whole * 1e3 for each in times]
-    p99 = quantile(own, 0.99)
-    parts = f"median {statistics.median(own):.1f}; p99 {quantile(whole, 0.99):.1f} with the waiting for a processor"
     growth = [late / early for early, late in zip(before, after, strict=True)]
     shares = [
         f"{ratio:.2f} × ({_microseconds(late)} at {many}, {_microseconds(early)} at {few} panes)"
         for ratio, early, late in zip(growth, before, after, strict=True)
     ]
     return [
-        (
-            f"list of {many} panes on {MANY} targets, p99",
-            f"{p99:.1f} ms ({parts})",
-            f"≤ {LISTING_BUDGET:.0f} ms",
-            p99 <= LISTING_BUDGET,
-        ),
+        row_of(f"list of {many} panes on {MANY} targets", times, 0.99, LISTING_BUDGET),
         (
             f"idle processor time a pane, {MANY} targets to {FEW}",
             shares[0],

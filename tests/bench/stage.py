@@ -252,9 +252,11 @@ class Stopwatch:
         self._before = self._scheduling()
         self._began = time.perf_counter()
 
-    def read(self) -> Duration:
+    def read(self, *started: int) -> Duration:
+        """Since it was made; `started` are processes that did not exist then."""
         whole = time.perf_counter() - self._began
         spent = list(zip(self._before, self._scheduling(), strict=True))
+        spent += [(Scheduling(0.0, 0.0), scheduling(pid)) for pid in started]
         ran = sum(late.ran - early.ran for early, late in spent)
         return Duration(whole, ran, sum(late.waited - early.waited for early, late in spent))
 
@@ -264,6 +266,8 @@ class Stopwatch:
 
 def quantile(samples: list[float], share: float) -> float:
     """The value that this share of the samples does not exceed; 0.95 is p95. Never beyond the largest sample."""
+    if share == 1.0 or len(samples) == 1:
+        return max(samples)
     return statistics.quantiles(samples, n=1000, method="inclusive")[round(share * 1000) - 1]
 
 
@@ -343,6 +347,14 @@ def bounded(seconds: int) -> Iterator[None]:
         signal.alarm(0)
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def row_of(what: str, samples: list[Duration], share: float, budget: float) -> Row:
+    """`budget` in milliseconds, of that share of the samples, without the waiting for a processor."""
+    own, whole = [each.own * 1e3 for each in samples], [each.whole * 1e3 for each in samples]
+    measured, p = quantile(own, share), f"p{share * 100:.0f}"
+    told = f"median {statistics.median(own):.1f}; {p} {quantile(whole, share):.1f} with the waiting for a processor"
+    return (f"{what}, {p}", f"{measured:.1f} ms ({told})", f"≤ {budget:.0f} ms", measured <= budget)
 
 
 def print_rows(rows: list[Row]) -> None:

@@ -124,3 +124,11 @@ def test_a_duration_is_never_shorter_than_what_was_computed_in_it(runner: Module
 def test_a_quantile_is_no_longer_than_the_longest_sample(runner: ModuleType) -> None:
     assert runner.stage.quantile([1.0, 2.0, 3.0], 0.99) <= 3.0
     assert runner.stage.quantile([float(each) for each in range(101)], 0.95) == 95.0
+
+
+def test_a_row_holds_the_time_without_waiting_and_prints_the_whole(runner: ModuleType) -> None:
+    samples = [runner.stage.Duration(whole=0.3, ran=0.01, waited=0.28)] * 20
+    what, measured, budget, is_kept = runner.stage.row_of("an answer", samples, 0.95, 25.0)
+    assert (what, budget, is_kept) == ("an answer, p95", "≤ 25 ms", True)
+    assert measured.startswith("20.0 ms ") and "300.0 with the waiting for a processor" in measured
+    assert not runner.stage.row_of("an answer", samples, 0.95, 19.0)[3]
