@@ -339,3 +339,44 @@ def test_what_would_be_changed_is_told_with_the_question(
     _, verdict = REGISTRY.read_hook(agent, event, payload)
     assert verdict is not None and verdict.attention is not None
     assert verdict.attention.detail == detail
+
+
+def _tool(name: str, **given: str) -> dict[str, Any]:
+    return {"tool_name": name, "tool_input": given}
+
+
+def _permission(kind: str, **details: Any) -> dict[str, Any]:
+    return {"notification_type": "ToolPermission", "details": {"type": kind, **details}}
+
+
+BRIEF = [
+    ("claude", "PermissionRequest", _tool("Bash", command="ls", description="Lists the files"), True),
+    ("claude", "PermissionRequest", _tool("mcp__labels__print", parcel="A-1"), True),
+    ("claude", "PermissionRequest", _tool("Bash", command="echo a\nrm -r labels", description="Says a"), False),
+    ("claude", "PermissionRequest", _tool("mcp__labels__run", script="echo a\nrm -r labels"), False),
+    ("claude", "PermissionRequest", _tool("Edit", file_path="/a", old_string="a", new_string="b"), False),
+    ("claude", "PermissionRequest", _tool("Task", description="Looks", prompt="rm -r labels"), False),
+    ("codex", "PermissionRequest", _tool("Bash", command="ls", description="Lists the files"), True),
+    ("codex", "PermissionRequest", _tool("apply_patch", command="*** Begin Patch\n*** End Patch"), False),
+    ("gemini", "Notification", _permission("exec", command="ls", rootCommand="ls"), True),
+    ("gemini", "Notification", _permission("edit", filePath="/a.py", fileDiff="+rm"), False),
+    ("gemini", "Notification", _permission("mcp", toolName="print", serverName="labels", toolArgs={"a": 1}), False),
+    ("copilot", "permissionRequest", {"toolName": "bash", "toolInput": {"command": "ls"}}, True),
+    ("copilot", "permissionRequest", {"toolName": "edit", "toolInput": {"file_path": "/a.py", "diff": "+rm"}}, False),
+]
+
+
+@pytest.mark.parametrize(("agent", "event", "payload", "is_brief"), BRIEF)
+def test_a_request_is_brief_only_if_its_summary_is_all_that_would_run(
+    agent: str, event: str, payload: dict[str, Any], is_brief: bool
+) -> None:
+    """The menu and notifications offer Approve beside a brief summary, and show nothing else."""
+    _, verdict = REGISTRY.read_hook(agent, event, payload)
+    assert verdict is not None and verdict.attention is not None
+    assert verdict.attention.is_brief is is_brief
+
+
+def test_the_line_breaks_in_a_tools_arguments_are_shown() -> None:
+    _, verdict = REGISTRY.read_hook("claude", "PermissionRequest", _tool("mcp__labels__run", script="echo a\nrm -r b"))
+    assert verdict is not None and verdict.attention is not None
+    assert verdict.attention.detail == "mcp__labels__run\nscript: echo a\nrm -r b"

@@ -194,8 +194,10 @@ class Heading:
 
     @cached_property
     def is_brief(self) -> bool:
-        """Whether the one line holds all of it, as it does of a command, and not of a change."""
-        return self.command != self.question and not _OF_EDITS.search(self.question) and not self.changes
+        """Whether the one line holds all of it, as it does of a command, and not of a change. Of several rows nothing
+        tells which were one line, and the line breaks of a command decide what runs."""
+        is_one_row = not {"\n", FULL_ROW} & set(self.command.strip())
+        return is_one_row and self.command != self.question and not _OF_EDITS.search(self.question) and not self.changes
 
     @cached_property
     def _content(self) -> list[Line]:

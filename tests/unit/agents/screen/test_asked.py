@@ -81,6 +81,13 @@ def test_one_line_says_what_a_yes_is_for():
     assert asked.kind == "approval"
 
 
+def test_a_command_of_several_rows_is_not_brief():
+    """Nothing tells which of its rows were one line, and the menu would show them as one."""
+    one, two = (read("claude", *claude_dialog(command)) for command in ("echo a", "echo a\nrm -r labels"))
+    assert one.asked is not None and two.asked is not None
+    assert (one.asked.is_brief, two.asked.is_brief) == (True, False)
+
+
 def test_a_question_is_its_own_summary_also_if_it_is_broken_over_lines():
     lines = [RULE, " ☐ Parcel ", "", "Which of the parcels that are on the second shelf should go", "first?", ""]
     asked = read("claude", *lines, "❯ 1. [ ] Red", "  2. [✔] Blue", "  3. [ ] Type something").asked
