@@ -47,6 +47,8 @@ def test_no_key_goes_to_a_dialog_while_another_was_reported_since(home: Home, re
         refused = approve(home, item)
         assert refused.error["code"] == "E_PRECONDITION_FAILED"
         assert refused.error["details"]["incomplete"] == "screen_differs"
+        # A second step is named only where it would be taken.
+        assert ("--partial" in refused.error["message"]) is waits
         second = approve(home, home.panes()[puppet.pane], partial=True)
         if waits:
             # The hook's own answer is for what was reported, whatever the screen shows.
@@ -54,6 +56,7 @@ def test_no_key_goes_to_a_dialog_while_another_was_reported_since(home: Home, re
             assert b"allow" in hook.ended()
         else:
             assert second.error["code"] == "E_PRECONDITION_FAILED"
+            assert "no key is pressed; answer it in its pane" in second.error["message"]
     assert puppet.given() == []
 
 

@@ -65,11 +65,14 @@ def answer(decisions: Decided, known: Known, typist: Typist, *, allow: bool) -> 
         if meant is not None and meant != record.dialog:
             raise _another(meant, record.dialog)
         may_be_partial = not allow or bool(asked.parameters.get("partial"))
-        if not may_be_partial:
-            check_whole(record.row.attention)
         question = decisions.waiting(record.runtime.runtime_id)
         # Of several things that it asks at once, the hook of one may wait while the dialog of another is shown.
-        if question is not None and record.asks(question.attention):
+        is_by_hook = question is not None and record.asks(question.attention)
+        if not is_by_hook:
+            _check_one(record.row.attention)
+        if not may_be_partial:
+            check_whole(record.row.attention)
+        if question is not None and is_by_hook:
             return await _by_hook(decisions, known, question, record, asked, still_there, reason, allow=allow)
         async with typist.writer(record):
             return await _by_key(typist, record, still_there, reason, allow=allow, may_be_partial=may_be_partial)
@@ -107,6 +110,18 @@ def check_whole(attention: Attention | None) -> None:
     incomplete = Incomplete.NOT_REPORTED if attention is None else attention.incomplete
     if incomplete is not None:
         raise _partly(incomplete)
+
+
+def _check_one(attention: Attention | None) -> None:
+    """Raises if the report and the screen are two requests: a key would answer the one on the screen."""
+    if attention is None or attention.incomplete is not Incomplete.SCREEN_DIFFERS:
+        return
+    what = INCOMPLETE[Incomplete.SCREEN_DIFFERS]
+    raise AgtmuxError(
+        ErrorCode.PRECONDITION_FAILED,
+        f"{what}, so no key is pressed; answer it in its pane (agtmux attach)",
+        {"incomplete": Incomplete.SCREEN_DIFFERS},
+    )
 
 
 def _partly(incomplete: Incomplete) -> AgtmuxError:

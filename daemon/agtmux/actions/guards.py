@@ -94,7 +94,9 @@ def check_unmoved(
         )
     if needs_state and not force_stale and record.row.state_version != snapshot.state_version:
         raise _moved(
-            f"its state has changed to {record.row.state} meanwhile", snapshot.state_version, record.row.state_version
+            f"its state or its request has changed meanwhile, and it is {record.row.state} now",
+            snapshot.state_version,
+            record.row.state_version,
         )
     return record
 

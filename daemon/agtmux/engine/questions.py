@@ -14,7 +14,11 @@ from typing import Final
 from agtmux.domain.events import FULL_ROW, LONGEST_DETAIL, Attention, Incomplete, shortened
 from agtmux.domain.redact import Redacted
 
-_COUNTED: Final = re.compile(r"(?:\S+ )?(\S+) \(?\+\d+ -\d+\)?")
+_COUNTED: Final = re.compile(r"(?:\S+ ){0,2}(\S+) \(?\+\d+ -\d+\)?")
+# A dialog's own row about a file: "Writing to a.py", "a.py: x = 1 => x = 2", "Destination: /src/a.py".
+_NAMED: Final = re.compile(r"(?:Writing to |Destination: )(.+?)(?: ←)?|([^:]+): .* => .*")
+_PATCH: Final = "*** Begin Patch\n"
+_PATCHED: Final = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+?) *$", re.MULTILINE)
 _ON_SCREEN: Final = "On its screen:"
 # How dialogs name a tool and its server.
 _CALLS: Final = (
@@ -47,15 +51,19 @@ def relation(reported: Attention, seen: Attention) -> Relation:
         return Relation.SAME
     if reported.kind == seen.kind == "plan":
         return _of_plans(reported, seen)
-    if reported.incomplete is not Incomplete.NOT_REPORTED and (same := _compared(reported.subject, seen.subject)):
+    if reported.incomplete is Incomplete.NOT_REPORTED:
+        # The screen says more than such a report.
+        return Relation.UNSAID
+    if same := _compared(reported.subject, seen.subject):
         return same
     if seen.incomplete is not None and _is_part(reported.subject, seen.subject):
         return Relation.PART
     if _is_tool(reported, _lines(seen)):
         return Relation.SAME_SUBJECT
-    if "/" in reported.subject and "\n" not in reported.subject and _is_file(reported.subject, _lines(seen)):
+    files = _files(reported.subject)
+    if files and all(_is_file(path, _lines(seen)) for path in files):
         return Relation.SAME_SUBJECT
-    return Relation.UNSAID if reported.incomplete is Incomplete.NOT_REPORTED else Relation.OTHER
+    return Relation.OTHER
 
 
 def is_one(reported: Attention | None, seen: Attention | None) -> bool:
@@ -125,6 +133,13 @@ def _is_tool(reported: Attention, shown: list[str]) -> bool:
     return is_named or reported.subject in (f"mcp__{server}__{tool}", f"{server}-{tool}")
 
 
+def _files(subject: str) -> list[str]:
+    """The files that a report is about: its subject is the path of one, or a patch of several."""
+    if subject.startswith(_PATCH):
+        return _PATCHED.findall(subject)
+    return [subject] if "/" in subject and "\n" not in subject else []
+
+
 def _is_file(path: str, shown: list[str]) -> bool:
     """Whether a dialog asks about that file, which is often named from the project on."""
     own = path.rpartition("/")[2]
@@ -135,15 +150,19 @@ def _is_file(path: str, shown: list[str]) -> bool:
 
 
 def _asked_about(line: str) -> str:
-    """The file in "Do you want to edit src/label.py?" or "label.py (+1 -1)"."""
+    """The file in "Do you want to edit src/label.py?", "label.py (+1 -1)" or "Writing to label.py"."""
     if line.endswith("?") and " " in line:
         return line.removesuffix("?").split()[-1].strip("'\"`")
-    found = _COUNTED.fullmatch(line)
-    return "" if found is None else found[1]
+    found = _COUNTED.fullmatch(line) or _NAMED.fullmatch(line)
+    return "" if found is None else next(filter(None, found.groups()))
 
 
 def _is_end(name: str, path: str) -> bool:
-    return path.endswith("/" + name.removeprefix("~/").removeprefix("./").lstrip("/"))
+    """Either may be named from the project on; one whose name has more folders than a whole path is another."""
+    short = name.removeprefix("~/").removeprefix("./").lstrip("/")
+    if f"/{path.lstrip('/')}".endswith(f"/{short}"):
+        return True
+    return not path.startswith(("/", "~")) and name.endswith(f"/{path.removeprefix('./')}")
 
 
 def _of_plans(reported: Attention, seen: Attention) -> Relation:

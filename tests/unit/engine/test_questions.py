@@ -24,6 +24,12 @@ def seen(subject: str, detail: str = "", kind: str = "approval", incomplete: Inc
 LINES = "mkdir -p out\nfor n in 1 2; do\n  touch $n\ndone"
 CALL = 'Tool use\n\n  post - send(parcel: "A-1") (MCP)\n  Sends a parcel\n\nDo you want to proceed?'
 RUN_TOOL = 'Allow the parcels MCP server to run tool "print_label"?'
+
+
+def patch(*heads: str) -> str:
+    return "\n".join(["*** Begin Patch", *(f"*** {head}\n+x" for head in heads), "*** End Patch"])
+
+
 EDIT = "Do you want to make this edit to label.py?"
 
 
@@ -65,6 +71,30 @@ EDIT = "Do you want to make this edit to label.py?"
         ("/work/src/label.py", seen("Do you want to edit ~/src/label.py?"), SUBJECT),
         ("/work/.env", seen("Do you want to create .env?"), SUBJECT),
         ("/work/src/label.py", seen("label.py (+1 -1)", "Make these edits?\nlabel.py (+1 -1)\n1 -x"), SUBJECT),
+        (
+            "/work/src/label.py",
+            seen("label.py: x = 1 => x = 2", "? Edit  label.py: x = 1 => x = 2"),
+            SUBJECT,
+        ),
+        ("/work/labels.txt", seen("Writing to labels.txt", "? WriteFile  Writing to labels.txt\n1 a"), SUBJECT),
+        ("/work/labels.txt", seen("Writing to labels.txt ←"), SUBJECT),
+        ("src/label.py", seen("Do you want to edit /work/src/label.py?"), SUBJECT),
+        ("src/label.py", seen("Do you want to edit /work/old/label.py?"), OTHER),
+        ("/work/labels.txt", seen("Writing to vans.txt"), OTHER),
+        ("/work/labels.txt", seen("echo Writing to labels.txt"), OTHER),
+        # A patch names its files.
+        (patch("Add File: vans.py"), seen("Added vans.py (+2 -0)", "• Added vans.py (+2 -0)\n1 +a"), SUBJECT),
+        (patch("Add File: vans.py"), seen("/w/vans.py", "• Added vans.py (+2 -0)\nDestination: /w/vans.py"), SUBJECT),
+        (
+            patch("Update File: a.py", "Delete File: b.py"),
+            seen("a.py (+1 -1)", "└ a.py (+1 -1)\n└ b.py +0 -9"),
+            SUBJECT,
+        ),
+        (patch("Update File: a.py", "Delete File: b.py"), seen("a.py (+1 -1)"), OTHER),
+        (patch("Update File: a.py", "Move to: b.py"), seen("a.py (+1 -1)"), OTHER),
+        (patch("Update File: src/a.py"), seen("Edited old/a.py (+1 -1)"), OTHER),
+        (patch("Add File: vans.py"), seen("rm vans.py"), OTHER),
+        ("*** Begin Patch\n", seen("Added vans.py (+2 -0)"), OTHER),
         ("/work/label.py", seen("rm label.py"), OTHER),
         ("/work/deploy.sh", seen("./deploy.sh"), OTHER),
         ("/work/old/label.py", seen(EDIT, "Edit file\nsrc/label.py"), OTHER),
@@ -93,6 +123,9 @@ def test_a_report_that_says_nothing_of_what_would_run_settles_nothing() -> None:
     assert relation(vague, seen("rm -r labels")) is UNSAID
     assert not is_one(vague, seen("rm -r labels"))
     assert relation(vague, vague) is SAME
+    # Nor if it names the file that the screen is about: the screen says what would be done to it.
+    named = reported("Edit file: /work/label.py", incomplete=Incomplete.NOT_REPORTED)
+    assert relation(named, seen("Do you want to edit /work/label.py?")) is UNSAID
 
 
 PLAN = "# Labels\n\n1. **Read** the labels\n2. Print"
