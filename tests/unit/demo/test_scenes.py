@@ -11,7 +11,9 @@ from agtmux.agents.registry import Registry
 from agtmux.demo.play import Play
 from agtmux.demo.scenes import Scene, Step, load_scenes
 from agtmux.demo.screens import Look, paint
+from agtmux.domain.events import request
 from agtmux.domain.states import NEEDS_ACTION, Reason, State
+from agtmux.engine.questions import is_one
 
 REGISTRY = Registry.load()
 SCENES = load_scenes()
@@ -99,6 +101,11 @@ def test_a_dialog_can_be_answered_from_elsewhere(scene, step):
     footing = REGISTRY.footing(scene.agent_type, Glance(captured(scene, step), step.title, is_alive=True, width=120))
     assert footing.reading.seen.state is State.WAITING_APPROVAL
     assert footing.reading.seen.asked.is_whole
+    verdict = told(scene, step)
+    seen = REGISTRY.read_screen(scene.agent_type, captured(scene, step), title=step.title, is_alive=True).asked
+    shown = request(seen.kind, seen.summary, seen.detail, incomplete=seen.incomplete, subject=seen.subject)
+    # No key is pressed where the report and the screen are two requests.
+    assert verdict is None or is_one(verdict.attention, shown)
     assert footing.replies.approve is not None and footing.replies.deny is not None
     at = scene.steps.index(step)
     play = Play(replace(scene, steps=scene.steps[at:] + scene.steps[:at]), 0.0)
