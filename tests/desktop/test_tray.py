@@ -53,6 +53,11 @@ def waiting(home: Home) -> dict[str, dict]:
     return {item["attention"]["summary"]: item for item in items if item["state"].startswith("waiting")}
 
 
+def plan(home: Home) -> dict:
+    """The one that asks about it; its summary has all of the plan that fits."""
+    return next((item for asks, item in waiting(home).items() if asks.startswith(PLAN)), {})
+
+
 def test_with_many_sessions_the_end_of_the_menu_is_on_the_screen(home: Home, desk: Desk):
     """At 1280 × 800 eight sessions and four that wait had Notifications, the board and Quit below the edge."""
     home.start()
@@ -167,12 +172,12 @@ def test_a_button_of_a_notification_answers(home: Home, desk: Desk):
     wait_until(lambda: tip(desk) == "No agent is running", "a menu without agents")
     demo(home)
     wait_until(lambda: len(desk.popups()) == 3, "three notifications on the screen")
-    wait_until(lambda: waiting(home)[PLAN]["attention"]["fingerprint"], "the dialog on its screen")
+    wait_until(lambda: plan(home)["attention"]["fingerprint"], "the dialog on its screen")
     desk.picture("6-buttons")
     # The longest text makes the widest of them. Its last button is Deny.
     x, y, width, height = max(desk.popups(), key=lambda each: each[2])
     desk.click(x + width - 40, y + height - 30)
-    wait_until(lambda: PLAN not in waiting(home), "an answer")
+    wait_until(lambda: not plan(home), "an answer")
     wait_until(lambda: len(desk.popups()) == 2, "the end of its notification")
     assert answered(home, "deny")["result_code"] == "delivered"
 

@@ -88,9 +88,20 @@ def test_a_report_that_needs_someone_carries_the_question_on_the_screen(scene, s
         return
     assert verdict.attention is not None
     screen = "\n".join(paint(Look(scene, step), 120, 36).as_text())
-    # A report names a file by its path, and a screen by its name.
-    assert str(verdict.attention.summary).rpartition("/")[2] in screen
+    # A report names a file by its path, and a screen by its name; the lines of a plan are one in a summary.
+    shown = " ".join(screen.split())
+    assert str(verdict.attention.summary).rpartition("/")[2].removesuffix("…") in shown
     assert all(str(option) in screen for option in verdict.attention.options)
+
+
+@pytest.mark.parametrize(("scene", "step"), STEPS)
+def test_a_plan_is_reported_with_all_that_its_screen_shows_of_it(scene, step):
+    """The board offers Approve beside what was reported."""
+    verdict = told(scene, step)
+    if verdict is None or verdict.attention is None or verdict.attention.kind != "plan":
+        return
+    steps = [line.strip() for line in step.lines if re.match(r"  \d\.", line)]
+    assert steps and all(line in str(verdict.attention.detail) for line in steps)
 
 
 @pytest.mark.parametrize(("scene", "step"), STEPS)
