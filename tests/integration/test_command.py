@@ -92,6 +92,7 @@ def test_an_unknown_command_suggests_the_nearest(home: Home):
         (["target", "xyzzy"], "'xyzzy' is not one of add, connect, list, remove; see agtmux target --help"),
         (["list", "panes", "--need-action"], "there is no --need-action here (did you mean --needs-action?)"),
         (["target", "add", "x", "--ssh-targt=y"], "did you mean --ssh-target?"),
+        (["message", "send", "codex-1", "--text", "hi"], "see agtmux message send --help"),
         (["status", "now"], "there is no now here; see agtmux status --help"),
     ],
 )

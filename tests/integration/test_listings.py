@@ -88,9 +88,9 @@ def test_windows_and_sessions_show_the_most_urgent_state_within(home: Home, pane
     assert (other["top_state"], other["waiting"], other["running"], other["windows"]) == ("waiting_approval", 1, 1, 2)
     assert listed(home, "sessions", "--group-by", "session-name")["items"][0]["identity"] == {"session_name": "a b/ü"}
     heads = {
-        "windows": "STATE WAIT RUN PLACE NAME AGENTS",
-        "sessions": "STATE WAIT RUN PLACE WINDOWS AGENTS",
-        "sessions --group-by session-name": "STATE WAIT RUN PLACE TARGETS AGENTS",
+        "windows": "STATE WAIT RUN WINDOW NAME AGENTS",
+        "sessions": "STATE WAIT RUN SESSION WINDOWS AGENTS",
+        "sessions --group-by session-name": "STATE WAIT RUN SESSION TARGETS AGENTS",
     }
     for what, head in heads.items():
         assert home.run("list", *what.split()).stdout.splitlines()[1].split() == head.split()

@@ -210,6 +210,14 @@ def test_a_file_that_cannot_be_read_keeps_nobody_from_coming_up(user: Home) -> N
     assert texts(user) == ("{ not", CODEX)
 
 
+def test_without_agents_and_a_decision_status_says_both(home: Home) -> None:
+    done = home.run("mcp", "status")
+    assert done.stdout.splitlines() == [
+        "no agent that agtmux knows has settings or a program here; name one with --agent",
+        "`agtmux up` asks whether to add the bridge to your agents' settings; you have not decided yet",
+    ]
+
+
 def test_one_that_was_registered_by_name_before_its_first_start_is_told_of(home: Home) -> None:
     home.env["PATH"] = f"{COMMANDS}:/usr/bin:/bin"
     home.start()

@@ -13,9 +13,11 @@ from agtmux.domain.errors import AgtmuxError, ErrorCode
 def configure(parser: ArgumentParser) -> None:
     parser.description = (
         "Reads a screen from standard input, as `tmux capture-pane -p -e` prints it, and tells what its agent is"
-        " doing. Without -e, colours are missing, and it is less sure."
+        " doing, as JSON: the state with its evidence, and for a dialog the request (`attention`), its `fingerprint`,"
+        " and whether the request is shown whole (`whole`, else `incomplete_reason`). Without -e, colours are missing,"
+        " and it is less sure."
     )
-    parser.add_argument("--agent", required=True, metavar="A", help="whose screen it is")
+    parser.add_argument("--agent", required=True, metavar="A", help="whose screen it is, as `agtmux list` calls it")
     parser.add_argument("--title", default="", metavar="T", help="the pane's title (#{pane_title})")
     parser.add_argument("--command", default="", metavar="C", help="the pane's command (#{pane_current_command})")
     parser.add_argument("--json", action="store_true", help="accepted for symmetry: the answer is always JSON")

@@ -29,7 +29,7 @@ _LEAVE: Final = (b"q", b"Q", b"\x03", b"\x04", b"")
 _ROOMY: Final = 6
 _AWAY: Final = "agtmuxd has been away for {}; this is what it last said:"
 _AWAY_FOOTER: Final = "waiting for the daemon; `agtmux up` starts it, q leaves"
-_FOOTER: Final = "q leaves, and the daemon stays; `agtmux pick` jumps and answers, `agtmux down` stops it"
+_FOOTER: Final = "q leaves the table; `agtmux pick` jumps and answers; `agtmux down` stops the daemon"
 
 
 class _Left(Exception):

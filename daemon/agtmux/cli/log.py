@@ -116,7 +116,8 @@ def _what(about: dict[str, Any]) -> str:
     if about.get("question"):
         return str(about["question"])
     if "characters" in about:
-        return f"{about['characters']} characters{', Enter' if about.get('enter') else ''}"
+        many = "" if about["characters"] == 1 else "s"
+        return f"{about['characters']} character{many}{', Enter' if about.get('enter') else ''}"
     told = (about[name] for name in ("key", "signal", "client", "way") if about.get(name))
     return str(next(told, ""))
 

@@ -142,6 +142,13 @@ class _Parser(ArgumentParser):
         options.setdefault("allow_abbrev", False)
         super().__init__(*arguments, **options)  # type: ignore[arg-type]
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """The command that was given a word it does not know says so, and names its own help."""
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found, unknown
+
     def error(self, message: str) -> NoReturn:
         unknown = message.removeprefix("unrecognized arguments: ")
         if unknown != message:
@@ -162,7 +169,7 @@ class _Parser(ArgumentParser):
 
 
 def _options_of(parser: ArgumentParser) -> list[str]:
-    """Of the parser and of those below it, which hand up what they do not know."""
+    """Of the parser and of the commands below it, before whose name an option may have been written."""
     found = [option for action in parser._actions for option in action.option_strings if option.startswith("--")]
     below = [each for action in parser._actions if isinstance(action.choices, dict) for each in action.choices.values()]
     return found + [option for each in below for option in _options_of(each)]

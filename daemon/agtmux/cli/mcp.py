@@ -76,7 +76,8 @@ def run(options: Namespace) -> int:
         print_json(answer)
     else:
         lines = [line for item in items for line in _lines(item, options.target)]
-        nobody = "no agent that agtmux knows has settings or a program there; name one with --agent"
+        where = "here" if options.target == "host" else f"on {options.target}"
+        nobody = f"no agent that agtmux knows has settings or a program {where}; name one with --agent"
         print("\n".join(map(legible, lines)) or nobody)
         if options.action == "status" and options.target == "host":
             print(_decision(answer["consent"]))
@@ -179,7 +180,7 @@ def _decision(consent: dict[str, Any]) -> str:
     said = {
         True: "registers agents, as you have agreed",
         False: "leaves agents alone, as you have decided",
-        None: "asks",
+        None: "asks whether to add the bridge to your agents' settings; you have not decided yet",
     }
     by = " (in config.toml)" if consent["decided_by"] == "config" else ""
     but = ", ".join(f"{agent}: {'yes' if allow else 'no'}" for agent, allow in sorted(consent["agents"].items()))

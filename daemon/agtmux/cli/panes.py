@@ -25,8 +25,8 @@ SIGNS: Final[dict[str, tuple[str, str]]] = {
 }
 NEEDS_YOU: Final = ("error", "waiting_approval", "waiting_input")
 _HEADS: Final = ("", "STATE", "AGENT", "AGE", "PANE", "ASKS / TITLE")
-_GROUP_HEADS: Final = ("", "STATE", "WAIT", "RUN", "PLACE", "{}", "AGENTS")
-# PANE and PLACE; where there is little room, the window and the pane are what one needs of them.
+_GROUP_HEADS: Final = ("", "STATE", "WAIT", "RUN", "AGENTS")
+# PANE, WINDOW or SESSION; where there is little room, the window and the pane are what one needs of them.
 _PLACE: Final = 4
 
 
@@ -52,21 +52,21 @@ def draw_groups(listing: dict[str, Any], *, colour: bool, width: int | None) -> 
         counts = ", ".join(f"{count} {state}" for state, count in item["by_state"].items())
         sign, style = SIGNS.get(item["top_state"], ("?", ""))
         place = place_of(identity)
-        more_head, more = _what_place_leaves_out(item)
+        place_head, more_head, more = _heads_of(item)
         rows.append((sign, item["top_state"], str(item["waiting"]), str(item["running"]), place, more, counts))
         styles.append(style)
-    heads = [head.format(more_head) for head in _GROUP_HEADS]
+    heads = [*_GROUP_HEADS[:4], place_head, more_head, *_GROUP_HEADS[4:]]
     summary = cut(summary_line(listing["summary"]), width)
     return [summary, *draw(heads, rows, styles, colour=colour, width=width, place=_PLACE)]
 
 
-def _what_place_leaves_out(item: dict[str, Any]) -> tuple[str, str]:
-    """What else tells a window or a session from others, and what that is called."""
+def _heads_of(item: dict[str, Any]) -> tuple[str, str, str]:
+    """What the listed thing is called, what else tells it from others, and that."""
     if "window_name" in item:
-        return "NAME", item["window_name"]
+        return "WINDOW", "NAME", item["window_name"]
     if "target" not in item["identity"]:
-        return "TARGETS", ", ".join(item["by_target"])
-    return "WINDOWS", str(item["windows"])
+        return "SESSION", "TARGETS", ", ".join(item["by_target"])
+    return "SESSION", "WINDOWS", str(item["windows"])
 
 
 def place_of(identity: dict[str, str]) -> str:

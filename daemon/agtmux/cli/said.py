@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any, Final
 
 CONVERSATIONS: Final = "conversations"
+_NOTHING: Final = "No conversation is known: nothing was said yet, or it is in no file or screen that agtmux can read."
 _HEADS: Final = ("UPDATED", "AGENT", "MESSAGES", "FROM", "PLACE", "ID", "TITLE")
 _SHORT: Final = 12
 # How long the daemon waits for the next word before it says that there is none.
@@ -62,7 +63,7 @@ def run(options: Namespace) -> int:
         elif answer["items"]:
             print("\n\n".join(map(_told, answer["items"])))
         else:
-            print("nothing fits what was asked for" if options.search else "nothing was said yet, or nobody knows what")
+            print("No message matches the search." if options.search else _NOTHING)
         return 0
     # Whoever stops the daemon meanwhile wants it stopped.
     return _follow(Client(start=False, time_limit=_WAIT + 10), options, asked, answer["items"])
@@ -149,7 +150,7 @@ def _list(daemon: Client, options: Namespace) -> int:
         rows = [_row(item) for item in answer["items"]]
         print("\n".join(draw(_HEADS, rows, colour=wants_colour(), width=terminal_width(), place=4)))
     else:
-        print("nothing was said yet, or nobody knows what")
+        print(_NOTHING)
     return 0
 
 

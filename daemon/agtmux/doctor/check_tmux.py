@@ -9,6 +9,7 @@ from typing import Final
 
 from agtmux.doctor.facts import Facts, NoDaemon, WatchedTarget
 from agtmux.doctor.findings import Finding, Level, count
+from agtmux.domain.panes import HOST
 from agtmux.domain.refs import is_target_name
 from agtmux.domain.states import Health
 
@@ -62,8 +63,9 @@ def _health(target: WatchedTarget, agents: int | None) -> Finding:
         return Finding(Level.NOTE, "target_unseen", f"{kind}, not looked at yet", look, target=name)
     said = target.tmux_said or "tmux"
     if not target.has_server:
-        message = f"{kind}, {said}: no tmux server is running there"
-        return Finding(Level.NOTE, "target_empty", message, "start your agents in tmux there: tmux new", target=name)
+        there = "here" if name == HOST else "there"
+        message = f"{kind}, {said}: no tmux server is running {there}"
+        return Finding(Level.NOTE, "target_empty", message, f"start your agents in tmux {there}: tmux new", target=name)
     counts = [count(target.panes, "pane"), *([] if agents is None else [count(agents, "agent")])]
     return Finding(Level.OK, "target_ok", ", ".join([kind, said, *counts]), target=name)
 

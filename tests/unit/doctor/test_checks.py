@@ -153,6 +153,13 @@ def test_what_is_found(facts: Facts, expected: dict[str, str]) -> None:
     assert found(facts) == expected
 
 
+@pytest.mark.parametrize(("name", "where"), [("host", "here"), ("vm1", "there")])
+def test_a_machine_without_a_tmux_server_is_named_for_where_it_is(name: str, where: str) -> None:
+    facts = replace(WELL, targets=(replace(VM, name=name, has_server=False),))
+    (item,) = [each for each in examine(facts, "now")["items"] if each["code"] == "target_empty"]
+    assert item["message"].endswith(f"is running {where}") and item["mend"].endswith(f"in tmux {where}: tmux new")
+
+
 def test_whose_clock_is_ahead() -> None:
     def told(ahead: float) -> str:
         (item,) = [
