@@ -104,12 +104,14 @@ async def test_a_message_arrives_and_is_told_as_it_went(browser: Browser, door: 
         await page.locator(".said").get_by_text("Delivered.").wait_for()
         assert puppet.submitted()[-1] == "print three labels\nand <b>nothing</b> else"
         assert await page.input_value("#text") == ""
+        assert await page.get_attribute("#text", "placeholder") == "Typed at its prompt, as if you were there"
         # Its screen is live.
         await page.locator(".screen").get_by_text("print three labels").first.wait_for()
         # No message lands in a dialog, and what was written is not lost.
         puppet.tell("reset")
         puppet.ask("d4", "touch label.txt")
         await page.locator(CARD).wait_for()
+        assert "answer that first" in (await page.get_attribute("#text", "placeholder") or "")
         await page.fill("#text", "yes please")
         await page.get_by_role("button", name="Send").click()
         await page.locator(".said").get_by_text("Not sent").wait_for()

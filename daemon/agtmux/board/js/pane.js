@@ -151,6 +151,12 @@ export class PaneView {
     return isChat ? "Write the answer below, and send it." : "It is answered in its pane: copy the attach command.";
   }
 
+  #howToWrite(pane) {
+    if (!pane.state.startsWith("waiting_")) return "Typed at its prompt, as if you were there";
+    const isAnswer = pane.state === "waiting_input" && this.#board.store.kindOf(pane) === "chat";
+    return isAnswer ? "Your answer" : "Not taken while it asks something: answer that first";
+  }
+
   #screenPart(pane) {
     const isOld = !this.#board.isLive || (this.#screen && !this.#isCurrent) || this.#trouble;
     return h(
@@ -221,7 +227,7 @@ export class PaneView {
         name: "text",
         rows: "3",
         "data-to": this.#runtimeId,
-        placeholder: "Typed at its prompt, as if you were there",
+        placeholder: this.#howToWrite(pane),
         value: this.#board.drafts.get(this.#runtimeId) ?? "",
         oninput: (event) => this.#board.drafts.set(this.#runtimeId, event.target.value),
         onkeydown: (event) => {
