@@ -60,6 +60,8 @@ def relation(reported: Attention, seen: Attention) -> Relation:
         return Relation.PART
     if _is_tool(reported, _lines(seen)):
         return Relation.SAME_SUBJECT
+    if seen.incomplete is Incomplete.NOT_ON_SCREEN and _is_end_of(reported.subject, seen.subject):
+        return Relation.SAME_SUBJECT
     files = _files(reported.subject)
     if files and all(_is_file(path, _lines(seen)) for path in files):
         return Relation.SAME_SUBJECT
@@ -116,6 +118,12 @@ def _is_part(whole: str, seen: str) -> bool:
     asked, begin = _bare(whole), _bare(_LEFT_OUT.split(seen)[0])
     is_end, is_begin = asked.endswith(_bare(seen)), begin != _bare(seen) and asked.startswith(begin)
     return len(begin) >= _TELLING and (is_end or is_begin)
+
+
+def _is_end_of(whole: str, seen: str) -> bool:
+    """Whether what is left on a screen is no more than the end of it, if only the question and the options."""
+    rows = [row for row in re.split(rf"[\n{FULL_ROW}]", seen) if not row.rstrip().endswith("?")]
+    return bool(whole) and _bare(whole).endswith(_bare("".join(rows)))
 
 
 def _lines(attention: Attention) -> list[str]:

@@ -70,6 +70,15 @@ def test_a_report_and_a_screen_that_differ_are_both_shown_and_are_no_whole_reque
     assert record.row.attention.incomplete is Incomplete.SCREEN_DIFFERS
 
 
+def test_a_dialog_whose_top_has_left_the_screen_takes_a_second_step() -> None:
+    rest = replace(an_attention("Do you want to proceed?"), incomplete=Incomplete.NOT_ON_SCREEN)
+    sighting = a_signal(Source.POLLER, "waiting_approval", at=0.0, attention=rest, dialog="f1")
+    record = settled(sighting, a_report("touch label.txt", at=-2))
+    assert record.row.attention is not None
+    assert (record.row.attention.summary, record.dialog) == ("touch label.txt", "f1")
+    assert record.row.attention.incomplete is Incomplete.NOT_ON_SCREEN
+
+
 def test_a_report_that_does_not_say_what_would_run_gives_way_to_the_screen() -> None:
     vague = replace(an_attention("it needs you"), incomplete=Incomplete.NOT_REPORTED)
     for at, asks, expected in ((-1, "it needs you", None), (-2, "touch label.txt", "f1")):

@@ -64,6 +64,13 @@ EDIT = "Do you want to make this edit to label.py?"
             seen("touch labels/parcel-001.txt [… 2 lines]", incomplete=Incomplete.LEFT_OUT),
             PART,
         ),
+        # Too little of it is left to tell: an approval takes a second step.
+        ("touch labels.txt", seen("", "1. Yes", incomplete=Incomplete.NOT_ON_SCREEN), SUBJECT),
+        ("touch labels.txt", seen("bels.txt", incomplete=Incomplete.NOT_ON_SCREEN), SUBJECT),
+        ("touch labels.txt", seen("Do you want to proceed?", incomplete=Incomplete.NOT_ON_SCREEN), SUBJECT),
+        ("touch labels.txt", seen("vans.txt", incomplete=Incomplete.NOT_ON_SCREEN), OTHER),
+        ("touch labels.txt", seen("", "1. Yes", incomplete=Incomplete.LEFT_OUT), OTHER),
+        ("touch labels.txt", seen("", "1. Yes"), OTHER),
         ("echo 3; echo 4; echo 5", seen("rm x; echo 4; echo 5", incomplete=Incomplete.NOT_ON_SCREEN), OTHER),
         # Files, which are not told by what would be done to them.
         ("/work/src/label.py", seen(EDIT, "Edit file\nsrc/label.py\n+ x\n" + EDIT), SUBJECT),
