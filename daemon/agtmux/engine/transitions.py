@@ -95,7 +95,7 @@ class Policy:
     sightings_to_overrule: int = 2
     # A report comes before its screen is painted; what is seen in between says nothing against it.
     settling_wait: int = 1_500_000
-    # The same for a wait whose dialog has not been on the screen at all: on a busy machine it is drawn two seconds later.
+    # The same for a wait whose dialog has not been on the screen at all: a busy machine draws it two seconds later.
     settling_undrawn: int = 4 * SECOND
     settling: int = 1 * SECOND
     # What is reported of work that something covers may be of another part of the agent: so long it is believed.
