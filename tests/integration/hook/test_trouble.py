@@ -199,6 +199,18 @@ def test_a_payload_that_takes_too_long_to_redact_is_left_out_and_its_event_kept(
     assert (record["event"], record["payload"], record["omitted_bytes"]) == ("Stop", None, len(PAYLOAD))
 
 
+def test_waiting_for_a_processor_is_no_reason_to_leave_the_payload_out(hook):
+    """The deadline is over from the start, and the kernel says that all the time since then went to other programs."""
+    text = hook.command.read_text("utf-8")
+    real = "return int(posix.read(file, 100).split()[1]) / 1e9"
+    assert real in text and "SPOOL_UNTIL = 40" in text
+    text = text.replace(real, "return time.monotonic() * 10_000").replace("SPOOL_UNTIL = 40", "SPOOL_UNTIL = -0.01")
+    hook.command.write_text(text, "utf-8")
+    hook.run("claude", "Stop", stdin=b'{"session_id": "s1"}')
+    [record] = hook.spooled()
+    assert record["payload"] == {"session_id": "s1"}
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
 def test_interrupting_the_agent_neither_shows_nor_loses_the_event(hook, daemon, number):
     # Ctrl-C and a closing pane reach every process of the pane.
