@@ -55,6 +55,26 @@ def test_the_reason_of_a_denial_gets_to_gemini_whatever_colours_it_has(hooks: bo
 
 
 @HOOKS
+def test_a_field_of_a_form_is_waited_for_by_a_daemon_that_has_not_seen_it_before(hooks: bool) -> None:
+    """Copilot's session file says that it works meanwhile."""
+    with Driven(copilot, NEWEST["copilot"], hooks=hooks, wish="tools") as its:
+        assert its.timeline is not None
+        its.expect("idle")
+        its.say("Weigh it. do:tool{{weigh_parcel|{} }}")
+        copilot.approve_if_asked(its.pane)
+        its.pane.wait_for("(?i)needs information")
+        its.expect("waiting_input")
+        for key in ("12", "Enter"):
+            its.pane.keys(key)
+            its.pane.settle()
+            before = len(its.timeline.shown)
+            its.restart()
+            its.holds("waiting_input", seconds=4)
+            states = {each.state for each in its.timeline.shown[before:]}
+            assert states == {"waiting_input"}, its.timeline.shown[before:]
+
+
+@HOOKS
 def test_a_page_that_a_server_wants_opened_is_waited_for_in_copilot(hooks: bool) -> None:
     with Driven(copilot, NEWEST["copilot"], hooks=hooks, wish="tools") as its:
         its.expect("idle")
