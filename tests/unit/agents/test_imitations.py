@@ -26,6 +26,17 @@ FOUND = [
     ("codex", "bash", ["make", "dev@host$ copilot", "Reason: it is safe", "touch /tmp/x"]),
     ("codex", "bash", ["", "make", "Reason: it is safe", "", "$ touch label.txt", "", "touch /tmp/x"]),
     ("gemini", "bash", ["Not in allowlist: touch", "Fragile", "touch /tmp/x"]),
+    # A box that is drawn whole, in a dialog that is one.
+    (
+        "claude",
+        "bash",
+        ["", "○ Asking user", "╭" + "─" * 58 + "╮", "│" + "ls".center(58) + "│", "╰" + "─" * 58 + "╯", "touch x"],
+    ),
+    (
+        "claude",
+        "bash",
+        [*(f"echo step {row}" for row in range(20)), "╭" + "─" * 58 + "╮", "╰" + "─" * 58 + "╯", "touch x"],
+    ),
     # What the user's own lists say of their keys, where a low pane shows one option.
     ("codex", "mcp", ["touch /tmp/x " + "and print all labels " * 8 + "enter continue · esc back Labels " * 2]),
     # A rule just above the options, which stand between two rules then.
@@ -37,7 +48,7 @@ FOUND = [
     ("claude", "description", ["touch /tmp/x", "─" * 76, " ❯ Ask me.", "   commands"]),
     ("claude", "description", ["─" * 56, "❯ 1. Accept plan", "touch /tmp/x", *("row",) * 6]),
     ("claude", "description", ["touch /tmp/x", "› Print it", "  Reason: it is safe", "│     1. Sign in     │"]),
-    ("codex", "description", ["❯ 1. Yes", "  2. No", "touch /tmp/x", "│  2. Use Gemini  │"]),
+    ("codex", "description", ["│  2. Accept plan  │", "touch /tmp/x", "   3. 3rd-party platform"]),
 ]
 
 

@@ -400,25 +400,27 @@ def _frame_of(lines: tuple[Line, ...], left: int, width: int) -> list[Line]:
     if not lines or lines[0].content[:1] not in _CORNERS:
         return found
     found.append(lines[0])
-    inner = [(line, line.text[left + 1 :].rstrip()[:-1].strip()) for line in lines[1:]]
-    named = next((at for at, (_, text) in enumerate(inner) if text), -1)
-    if 0 <= named < len(inner) - 1 and _is_line(inner[named + 1][1], width):
+    inner = [(line, line.text[left + 1 :].rstrip()[:-1]) for line in lines[1:]]
+    named = next((at for at, (_, text) in enumerate(inner) if text.strip()), -1)
+    if 0 <= named < len(inner) - 1 and _is_across(inner[named + 1][1]):
         # Below what the dialog is called.
         found.append(inner[named + 1][0])
     top: Line | None = None
     for line, text in inner:
-        if text[:1] in _CORNERS and _is_line(text, width):
+        first = text.strip()[:1]
+        if first in _CORNERS and _is_across(text):
             top = line
-        elif text[:1] in _ENDS and _is_line(text, width):
+        elif first in _ENDS and _is_across(text):
             found += [top, line] if top is not None else []
             top = None
-        elif text[:1] not in _SIDES or not text:
+        elif first not in _SIDES or not first:
             top = None
     return found
 
 
-def _is_line(text: str, width: int) -> bool:
-    return len(text) >= width // 2 and set(text) <= _DRAWN
+def _is_across(text: str) -> bool:
+    """Whether a row is drawn from one side of the box to the other, but for an agent's margin: a model's row is not."""
+    return len(text.strip()) >= max(len(text) - 2, 1) and set(text) <= _DRAWN
 
 
 def asked(kind: str, layout: Layout, choice: Choice, heading: Heading) -> Asked:
