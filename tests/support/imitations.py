@@ -24,7 +24,7 @@ from unicodedata import combining, east_asian_width
 
 from agtmux.agents.contract import Footing, Glance
 from agtmux.agents.registry import Registry
-from agtmux.agents.screen.capture import PLAIN, Line, Look, read_capture
+from agtmux.agents.screen.capture import PLAIN, Capture, Line, Look, read_capture
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 HEIGHTS = (10, 12, 15, 20, 24, 32, 40, 50, 70)
@@ -429,6 +429,42 @@ def examine(found: Found, template: Template, height: int, content: list[str]) -
         if not any((is_cut and drawn.startswith(summary[at:])) or summary[at:].startswith(drawn) for at in begins):
             found.misleading.append(f"{what}: {asked.summary!r}")
     return str(asked.fingerprint)
+
+
+def quotations(count: int, seed: str) -> list[str]:
+    """Dialogs quoted in the text above a prompt that are read as a wait."""
+    cases = sorted(CORPUS.glob("*/*/*/case.json"))
+    found = []
+    for number in range(count):
+        rng = random.Random(f"{seed} {number}")
+        path, label, capture, frame = _with_prompt(rng, cases)
+        _, _, _, _, screen = rng.choice(recorded())
+        dialog = read_capture(screen)
+        texts = [line.text for line in dialog.lines[max(dialog.end - rng.randrange(4, 30), 0) : dialog.end]]
+        indent = " " * rng.choice((2, 2, 3, 4))
+        quoted = [Row(text, (PLAIN,) * len(text)) for text in ((indent + each)[: label["width"]] for each in texts)]
+        rows = [Row(line.text, line.looks) for line in capture.lines[: capture.end]]
+        drawn = serialised([*rows[:frame], *quoted, *rows[frame:]][-label["height"] :])
+        glance = Glance(drawn, label["title"], is_alive=True, **_width(label["width"]))
+        footing = registry().footing(path.parts[-4], glance)
+        assert footing is not None
+        if footing.reading.seen.state in WAITING:
+            found.append(f"{'/'.join(path.parts[-4:-1])}: {texts!r}")
+    return found
+
+
+def _with_prompt(rng: random.Random, cases: list[Path]) -> tuple[Path, dict, Capture, int]:
+    """A recorded screen with a prompt, at which nothing is typed, and the row in which the prompt begins."""
+    while True:
+        path = rng.choice(cases)
+        label = json.loads(path.read_text("utf-8"))
+        # What is known of Cursor's screens is described, not recorded.
+        if label["state"] not in ("idle", "running") or "draft" in path.parts[-2] or path.parts[-4] == "cursor":
+            continue
+        capture = read_capture((path.parent / "screen.ansi").read_text("utf-8"), label["width"])
+        composer = registry().sheet(path.parts[-4]).screen.layout(capture).composer
+        if composer is not None and composer.frame > 2:
+            return path, label, capture, composer.frame
 
 
 def _width(width: int) -> dict[str, int]:

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from support.chance import any_seed
-from support.imitations import HEIGHTS, Found, examine, search, templates
+from support.imitations import HEIGHTS, Found, examine, quotations, search, templates
 
 # A soak draws as many.
 MANY = 20_000
@@ -75,6 +75,10 @@ def test_what_was_found_once_is_a_wait_that_shows_all(agent: str, kind: str, con
                 examine(found, template, height, content)
     assert found.drawn
     check(found)
+
+
+def test_a_dialog_that_is_quoted_above_a_prompt_is_no_wait() -> None:
+    assert quotations(300, "ci" if os.environ.get("CI") else any_seed()) == []
 
 
 @pytest.mark.soak
