@@ -30,6 +30,8 @@ _USES_TOOL: Final = "Do you want to use this tool?"
 # What is no part of a tool's name as agents report it.
 _LOOSE: Final = re.compile(r"[^\w-]")
 _LEFT_OUT: Final = re.compile(r"\[?(?:…|\.\.\.)")
+# FULL_ROW is a blank to Python as well.
+_BLANKS: Final = re.compile(rf"[^\S{FULL_ROW}]+")
 # So much of a command no other is likely to begin or end with.
 _TELLING: Final = 16
 
@@ -97,20 +99,25 @@ def is_shown(question: Attention | None, shown: Attention | None) -> bool:
 
 
 def _compared(reported: str, seen: str) -> Relation | None:
-    """Blanks count as one, and a screen's own line breaks as one. A row that is full may also have been broken within
-    a word, and then nothing tells whether a line break stood there."""
-    wanted, is_certain, at = " ".join(reported.split()), True, 0
-    for char in re.sub(rf" ?{FULL_ROW} ?", FULL_ROW, re.sub(r"[^\S\x1f]+", " ", seen).strip()):
+    """Runs of blanks count as one. Where one has a line break and the other a blank, what runs may differ, so both have
+    to be shown. At the end of a full row nothing tells a line break from the agent's own."""
+    wanted, is_certain, at = _spaced(reported), True, 0
+    for char in re.sub(rf"\s?{FULL_ROW}\s?", FULL_ROW, _spaced(seen)):
+        found = wanted[at : at + 1]
         if char == FULL_ROW:
-            is_blank = wanted[at : at + 1] == " "
-            is_certain, at = is_certain and is_blank, at + is_blank
-        elif wanted[at : at + 1] == char:
-            at += 1
+            is_certain, at = is_certain and found.isspace(), at + found.isspace()
+        elif found == char or (found.isspace() and char.isspace()):
+            is_certain, at = is_certain and found == char, at + 1
         else:
             return None
     if not wanted or at != len(wanted):
         return None
     return Relation.SAME if is_certain else Relation.SAME_SUBJECT
+
+
+def _spaced(text: str) -> str:
+    """With a line break for each run of blanks that has one, and a space for any other."""
+    return _BLANKS.sub(lambda run: "\n" if "\n" in run[0] else " ", text).strip(" \n")
 
 
 def _is_part(whole: str, seen: str) -> bool:

@@ -351,7 +351,9 @@ def _permission(kind: str, **details: Any) -> dict[str, Any]:
 
 BRIEF = [
     ("claude", "PermissionRequest", _tool("Bash", command="ls", description="Lists the files"), True),
-    ("claude", "PermissionRequest", _tool("mcp__labels__print", parcel="A-1"), True),
+    ("claude", "PermissionRequest", _tool("mcp__labels__print"), True),
+    # Joined to one line, a value could pass for another argument.
+    ("claude", "PermissionRequest", _tool("mcp__labels__print", parcel="A-1"), False),
     ("claude", "PermissionRequest", _tool("Bash", command="echo a\nrm -r labels", description="Says a"), False),
     ("claude", "PermissionRequest", _tool("mcp__labels__run", script="echo a\nrm -r labels"), False),
     ("claude", "PermissionRequest", _tool("Edit", file_path="/a", old_string="a", new_string="b"), False),
@@ -379,4 +381,4 @@ def test_a_request_is_brief_only_if_its_summary_is_all_that_would_run(
 def test_the_line_breaks_in_a_tools_arguments_are_shown() -> None:
     _, verdict = REGISTRY.read_hook("claude", "PermissionRequest", _tool("mcp__labels__run", script="echo a\nrm -r b"))
     assert verdict is not None and verdict.attention is not None
-    assert verdict.attention.detail == "mcp__labels__run\nscript: echo a\nrm -r b"
+    assert verdict.attention.detail == "mcp__labels__run\nscript:\n    echo a\n    rm -r b"

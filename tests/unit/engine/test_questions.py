@@ -43,6 +43,10 @@ EDIT = "Do you want to make this edit to label.py?"
         ("touch a.txt b.txt", seen(f"touch a.txt{FULL_ROW}b.txt"), SAME),
         # Or within a word, and then a line break may have been there.
         ("touch a.txt b.txt", seen(f"touch a.txt b{FULL_ROW}.txt"), SUBJECT),
+        # A line break in the place of a blank is another command, so both are shown.
+        ("echo done rm -rf labels", seen("echo done\nrm -rf labels"), SUBJECT),
+        ("echo done\nrm -rf labels", seen("echo done rm -rf labels"), SUBJECT),
+        ("echo done\nrm -rf labels", seen(f"echo done{FULL_ROW}rm -rf labels"), SAME),
         ("rm -r /tmp/x", seen("rm -r / tmp/x"), OTHER),
         ("rm -r /tmp/x", seen("rm -r /\ntmp/x"), OTHER),
         # What is more, less or otherwise.

@@ -14,6 +14,7 @@ import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import zip_longest
 from typing import Final
 
 from agtmux.agents.screen.capture import PLAIN, Capture, Line
@@ -386,11 +387,12 @@ class Heading:
         return self._rows(rows)
 
     def _rows(self, lines: Iterable[Line]) -> str:
-        """Row by row. Where a row is full, its end may be the terminal's own."""
-        text = ""
-        for line in lines:
-            ends = FULL_ROW if line.columns >= self.width - _MARGIN and line.content else "\n"
-            text += _unboxed(line.content) + ends
+        """Row by row. Where the first word of the next row has no room in a row, its end may be the agent's own."""
+        text, rows = "", tuple(lines)
+        for line, after in zip_longest(rows, rows[1:]):
+            word = _unboxed(after.content).split(maxsplit=1)[:1] if after is not None else []
+            has_room = line.columns + sum(map(len, word)) < self.width - _MARGIN
+            text += _unboxed(line.content) + ("\n" if has_room or not line.content else FULL_ROW)
         return text.strip(f"\n{FULL_ROW}")
 
 
