@@ -37,6 +37,8 @@ _READ: Final = frozenset({State.RUNNING, State.IDLE, State.COMPLETED, State.ERRO
 _WITHIN_TURN: Final = _WAITING | {State.RUNNING}
 # Longer than any agent takes to repaint its screen.
 SECOND_LOOK: Final = 0.12
+# While a report is not settled yet, its dialog may be drawn at any moment.
+_UNSETTLED_LOOK: Final = 0.4
 # A file may be read this much later than it was written.
 _FILES_LAG: Final = 300_000
 # How long a dialog may still be on the screen after it was answered.
@@ -251,7 +253,8 @@ class Sightings:
         is_at_rest = sight.behind is None and _is_at_rest(sight.shown.seen)
         sight.was_stopped = is_enough and told.verdict.state in _WITHIN_TURN and is_at_rest
         if not is_enough:
-            self._again(max((settled_at - self._clock.now()) / SECOND, SECOND_LOOK))
+            until_settled = (settled_at - self._clock.now()) / SECOND
+            self._again(min(max(until_settled, SECOND_LOOK), _UNSETTLED_LOOK))
 
     def _settled_at(self, sight: _Sight, told: Signal) -> int:
         """From when on the screen has had the time to show what was reported."""
