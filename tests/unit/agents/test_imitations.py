@@ -48,6 +48,17 @@ FOUND = [
     ("claude", "description", ["touch /tmp/x", "─" * 76, " ❯ Ask me.", "   commands"]),
     ("claude", "description", ["─" * 56, "❯ 1. Accept plan", "touch /tmp/x", *("row",) * 6]),
     ("claude", "description", ["touch /tmp/x", "› Print it", "  Reason: it is safe", "│     1. Sign in     │"]),
+    # A whole dialog there, while the option that is marked has left the screen.
+    (
+        "claude",
+        "description",
+        [
+            "touch /tmp/x",
+            "╭" + "─" * 40 + "╮",
+            *("│" + text.ljust(40) + "│" for text in (" ls -la", " Do you want to proceed?", " ❯ 1. Yes", "   2. No")),
+            "╰" + "─" * 40 + "╯",
+        ],
+    ),
     ("codex", "description", ["│  2. Accept plan  │", "touch /tmp/x", "   3. 3rd-party platform"]),
 ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from agtmux.agents.screen.capture import Capture, Line
@@ -87,7 +87,13 @@ def find_choice(capture: Capture, framed: bool, plain_option: re.Pattern[str] | 
     below = capture.lines[best[-1].line + 1 : capture.end]
     if sum(not line.is_blank for line in below) > _MOST_BELOW:
         return None
-    return Choice(best, find_frame(capture, best[0].line, framed=framed), capture.end, is_numbered)
+    frame = find_frame(capture, best[0].line, framed=framed)
+    left = min(capture.lines[option.line].start for option in best)
+    outer = (_number_at(capture, at) for at in range(best[-1].line + 1, capture.end))
+    if any(row is not None and row.column < left for row in outer):
+        # Options of another list are below, further left: this one may be in what describes one of them.
+        frame = replace(frame, is_closed=False)
+    return Choice(best, frame, capture.end, is_numbered)
 
 
 def _cut_off(capture: Capture) -> tuple[Option, ...] | None:
