@@ -15,10 +15,11 @@ import pytest
 from support.home import COMMANDS, Home, wait_until
 from support.parrots import Parrots, git, repository
 from support.puppets import Puppet
-from support.sshd import Sshd
+from support.sshd import Sshd, needs_terminal
 from support.terminal import Terminal, terminals
 
-AGTMUX = COMMANDS / "agtmux"
+# Quoted, as the checkout may lie in a path with spaces; not with single quotes, which commands have around them.
+AGTMUX = f'"{COMMANDS}/agtmux"'
 
 
 class Desk:
@@ -144,6 +145,7 @@ def test_a_terminal_that_an_agent_attaches_shows_nothing(desk: Desk) -> None:
     assert desk.sender("attached") == "outside"
 
 
+@needs_terminal
 def test_a_command_at_a_login_is_the_users(desk: Desk, vms: Callable[..., list[Sshd]]) -> None:
     [vm] = vms(1)
     with terminals(desk.home) as opened:

@@ -155,7 +155,11 @@ def test_a_socket_or_a_folder_that_others_may_use_is_a_problem(home: Home) -> No
     ):
         path.chmod(mode)
         found = examine(home)
-        assert (found.status, found.troubles) == (1, {code}), oct(mode)
+        # Only root connects to a socket that it may not write to.
+        is_shut = mode == 0o400 and os.geteuid() != 0
+        assert found.status == (3 if is_shut else 1), oct(mode)
+        daemon = {trouble for trouble in found.troubles if is_shut and trouble.startswith("daemon_")}
+        assert found.troubles - daemon == {code}, oct(mode)
         assert f"{mode:04o}" in found.find(code)["message"]
         carry_out(home, found.find(code))
         assert examine(home).troubles == set()

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import sys
@@ -77,7 +78,8 @@ def test_a_script_of_the_agents_package_behind_a_link(home: Home, shell: str):
 
 def test_in_shells_within_shells(home: Home, shell: str):
     command = f'"{sys.executable}" {a_package(home, "@google/gemini-cli", "0.61.0", "gmn")}'
-    type_in(home, shell, f"bash -c 'bash -c \"{command}; true\"; true'")
+    inner = shlex.quote(f"{command}; true")
+    type_in(home, shell, f"bash -c {shlex.quote(f'bash -c {inner}; true')}")
     becomes(home, shell, "gemini", "0.61.0")
 
 

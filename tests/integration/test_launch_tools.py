@@ -120,7 +120,7 @@ def test_nobody_stops_what_it_did_not_launch(home: Home, parrots: Parrots, proje
     refusal = home.folder / "refusal"
     agtmux = Path(BRIDGE).with_name("agtmux")
     go = home.folder / "go"
-    code = f"while [ ! -e {go} ]; do sleep 0.1; done; {agtmux} stop {users_ref} --yes 2> {refusal}; sleep 3600"
+    code = f"while [ ! -e {go} ]; do sleep 0.1; done; '{agtmux}' stop {users_ref} --yes 2> {refusal}; sleep 3600"
     other_pane = home.pane("claude", f"sh -c {shlex.quote(code)}")
     wait_until(lambda: home.panes().get(other_pane, {}).get("agent_type") == "claude", "the agent")
     go.touch()

@@ -55,8 +55,8 @@ class Line:
 
 
 @pytest.fixture
-async def line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Line]:
-    monkeypatch.setenv("TMUX_TMPDIR", str(tmp_path))
+async def line(tmp_path: Path, short_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Line]:
+    monkeypatch.setenv("TMUX_TMPDIR", str(short_tmp))
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         for number in range(MANY):

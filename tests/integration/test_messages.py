@@ -341,7 +341,7 @@ def test_an_agent_may_not_shut_down_one_that_it_has_not_launched_and_the_user_ma
     with terminals(pair.home) as shown:
         shown.append(Terminal(pair.home, "tmux", "attach-session", "-t", "work"))
         wait_until(lambda: time.time() > opened + 2.5 and shell in pair.home.panes(), "a key that counts")
-        shown[0].type(f"{COMMANDS / 'agtmux'} message send {pair.names[1]} --type shutdown\r")
+        shown[0].type(f"'{COMMANDS}/agtmux' message send {pair.names[1]} --type shutdown\r")
         _wait_for_end(pair)
 
 

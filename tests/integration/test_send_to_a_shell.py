@@ -111,7 +111,7 @@ def test_a_text_for_an_agent_that_ends_at_any_moment_is_never_run(home: Home) ->
     results: Counter[str] = Counter()
     for number in range(TRIALS):
         name, record = f"p{number}", home.folder / f"p{number}.shell"
-        below = f"{sys.executable} {program} {record} {PROGRAM} {name} {home.folder}"
+        below = f'"{sys.executable}" {program} {record} "{PROGRAM}" {name} {home.folder}'
         pane = home.pane(agent=None, command=f"bash -c 'exec -a shell {below}'")
         wait_until(lambda pane=pane: home.state_of(pane) == "idle", f"the agent {name}")
         asked = {"ref": home.panes()[pane]["ref"], "text": f"{RUN} {number}", "enter": True, "request_ref": name}

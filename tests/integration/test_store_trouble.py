@@ -59,6 +59,8 @@ def small_disk(home: Home) -> Iterator[SmallDisk]:
     command = unshare()
     if command is None or not Path("/proc/self/root").exists():
         pytest.skip("needs Linux and the right to mount a tmpfs in a mount namespace of its own")
+    if os.geteuid() != 0:
+        pytest.skip("needs root: in a user namespace tmux looks for the sockets of another user")
     home.state.mkdir(mode=0o700)
     home.configure('[states]\ncompleted_to_idle = "1s"\n')
     # Its socket lies outside, where this process can reach it.

@@ -7,6 +7,7 @@ is ended with it, by process id. Nothing is written outside its folder but `/run
 from __future__ import annotations
 
 import contextlib
+import grp
 import os
 import pwd
 import random
@@ -15,6 +16,8 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from support.home import PATIENCE, wait_until
 from support.processes import Process, processes, read_text, send, with_descendants
@@ -55,6 +58,24 @@ Host {vm.name}
     IdentitiesOnly yes
     UserKnownHostsFile {folder}/known_hosts
 """
+
+
+def opens_terminals() -> bool:
+    """Whether an sshd of this user can open a terminal. It has to give the terminal to the group `tty`, which only root
+    may do where the system does not."""
+    if os.geteuid() == 0:
+        return True
+    controller, terminal = os.openpty()
+    try:
+        return os.fstat(terminal).st_gid == grp.getgrnam("tty").gr_gid
+    except KeyError:
+        return True
+    finally:
+        os.close(controller)
+        os.close(terminal)
+
+
+needs_terminal = pytest.mark.skipif(not opens_terminals(), reason="an sshd of this user cannot open a terminal here")
 
 
 def _make_key(path: Path) -> str:

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Callable
 
 from support.home import COMMANDS, Home, wait_until
-from support.sshd import Sshd
+from support.sshd import Sshd, needs_terminal
 from support.targets import add, seen
 from support.terminal import Terminal, terminals
 
@@ -29,6 +29,7 @@ def shown(vm: Sshd) -> list[str]:
     return vm.tmux("list-clients", "-F", "#{session_name} #{pane_id}").splitlines()
 
 
+@needs_terminal
 def test_a_terminal_here_is_attached_there_whatever_the_session_is_called(home: Home, vms: Vms) -> None:
     [vm] = vms(1)
     vm.pane(agent=None)
@@ -51,6 +52,7 @@ def test_a_terminal_here_is_attached_there_whatever_the_session_is_called(home: 
         assert (log["target"], log["about"]["way"]) == ("vm1", "command")
 
 
+@needs_terminal
 def test_somebody_else_in_the_pane_is_never_shown(home: Home, vms: Vms) -> None:
     [vm] = vms(1)
     vm.pane(agent=None)

@@ -133,14 +133,14 @@ def test_a_file_that_is_no_socket_is_left_alone(short_tmp):
     assert (short_tmp / "x.sock").read_text() == "mine"
 
 
-def test_no_thread_left_is_a_door_that_cannot_be_opened_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_thread_left_is_a_door_that_cannot_be_opened_yet(short_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    path = str(tmp_path / "folder" / "socket")
+    path = str(short_tmp / "folder" / "socket")
     with monkeypatch.context() as patched, pytest.raises(OSError, match="cannot be listened for"):
         patched.setattr(threading.Thread, "start", refuse)
         HookSocket(path, lambda *_: True)
     # Nothing of it is in the way of the next try.
-    assert not (tmp_path / "folder").exists()
+    assert not (short_tmp / "folder").exists()
     HookSocket(path, lambda *_: True).close()

@@ -11,7 +11,7 @@ from agtmux.probe.terminals import _is_interactive_shell, at_terminal
 from support.home import wait_until
 
 # Opens a terminal and starts the shell of its arguments there, as a terminal program does.
-OPENER = f"""#!{sys.executable}
+OPENER = """#!INTERPRETER
 import os, pty, select, sys
 child, keys = pty.fork()
 if child == 0:
@@ -34,10 +34,13 @@ def asked(folder: Path, opener: str, typed: str, *shell: str) -> str:
     """What is found of a command that is typed into a shell in a terminal that a program of that name has opened. `ASK`
     in it is the command."""
     program, keys, told = folder / opener, folder / "keys", folder / "told"
-    program.write_text(OPENER)
+    # A path with spaces cannot stand in a first line.
+    interpreter = folder / "interpreter"
+    interpreter.symlink_to(sys.executable)
+    program.write_text(OPENER.replace("INTERPRETER", str(interpreter)))
     program.chmod(0o755)
     (folder / "ask.py").write_text(ASK)
-    command = f"{sys.executable} {folder / 'ask.py'} {told}"
+    command = f'"{sys.executable}" {folder / "ask.py"} {told}'
     keys.write_text(typed.replace("ASK", command) + "\n")
     words = [part.replace("ASK", command) for part in shell or ("bash", "--norc", "--noprofile")]
     process = os.spawnv(os.P_NOWAIT, str(program), [str(program), str(keys), *words])
