@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import random
 
 import pytest
 
 from support.chance import any_seed
-from support.imitations import HEIGHTS, Found, examine, quotations, search, templates
+from support.imitations import HEIGHTS, Found, examine, footing_of, quotations, search, templates
 
 # A soak draws as many.
 MANY = 20_000
+# The last row of a list that a user has opened.
+KEYS_OF_A_LIST = " enter accept · ctrl+d decline · esc cancel"
 # What searches have found: an agent, the kind of its dialog, and the rows of a model in it.
 FOUND = [
     # Half blocks above a prompt's sign, as the upper edge of a composer that goes on to the end of the screen.
@@ -60,6 +63,19 @@ FOUND = [
         ],
     ),
     ("codex", "description", ["│  2. Accept plan  │", "touch /tmp/x", "   3. 3rd-party platform"]),
+    # The same, so tall that the next option is far below, and with the keys of a list of the user's own.
+    (
+        "claude",
+        "description",
+        [
+            "touch /tmp/x",
+            *("row",) * 30,
+            "╭" + "─" * 78 + "╮",
+            *("│" + text.ljust(78) + "│" for text in (" ls -la", " Do you want to proceed?", " ❯ 1. Yes", "   2. No")),
+            "╰" + "─" * 78 + "╯",
+        ],
+    ),
+    ("codex", "description", ["touch /tmp/x", *("row",) * 34, KEYS_OF_A_LIST]),
 ]
 
 
@@ -86,6 +102,21 @@ def test_what_was_found_once_is_a_wait_that_shows_all(agent: str, kind: str, con
                 examine(found, template, height, content)
     assert found.drawn
     check(found)
+
+
+@pytest.mark.parametrize("agent", ["claude", "codex"])
+def test_options_are_one_list_however_tall_the_description_of_one_is(agent: str) -> None:
+    quoted = (" ls -la", " Do you want to proceed?", " ❯ 1. Yes", "   2. No")
+    drawn = [each for each in templates() if (each.agent, each.kind) == (agent, "description") and each.width >= 80]
+    # Where more than one can be ticked, Claude describes them no further in than their numbers.
+    further_in = [template for template in drawn if len(template.rest.text) > 2]
+    assert further_in
+    for template in further_in:
+        screen = template.draw(["touch /tmp/x", *("row",) * 40, *quoted], 90, random.Random(0))
+        asked = footing_of(template, screen).reading.seen.asked
+        assert asked is not None
+        labels = [option.split()[0] for option in asked.options]
+        assert labels[:2] == ["Red", "Blue"], f"{template.version} {template.width}\n{screen}"
 
 
 def test_a_dialog_that_is_quoted_above_a_prompt_is_no_wait() -> None:

@@ -25,7 +25,6 @@ _ROW: Final = re.compile(r"(?:Yes|Allow|Approve)\b.* {2,}(?:No|Deny|Cancel|Abort
 # From an option's number to what describes it, in columns, at the least.
 _INDENT: Final = 3
 _FEW_BETWEEN: Final = 6
-_MOST_BETWEEN: Final = 30
 # Rows from the end in which a list without numbers is looked for.
 _NEAR_END: Final = 18
 # Below a list there are hints, and what has its place at the bottom of the screen.
@@ -163,10 +162,12 @@ def _numbered(capture: Capture) -> Iterator[tuple[Option, ...]]:
     """Lists of two or more; one whose beginning has left the screen begins with what is left of it."""
     rows = [row for at in range(capture.end) if (row := _number_at(capture, at)) is not None]
     options: list[Option] = []
-    expected = column = 0
+    expected = column = resumed = 0
     for index, row in enumerate(rows):
         is_inner = bool(options) and row.column >= column + _INDENT
-        if is_inner and _resumes(capture, rows[index + 1 :], options[-1], expected, column):
+        if is_inner and row.line > resumed:
+            resumed = _resumed(capture, rows[index + 1 :], options[-1], expected, column)
+        if row.line < resumed:
             continue
         begins = row.number == 1 or (not options and not expected and row.number < 10 and row.has_selector)
         if begins or not options or row.number != expected or not _goes_on(capture, options[-1].line, row.line):
@@ -209,16 +210,14 @@ def _number_at(capture: Capture, at: int) -> _Numbered | None:
     )
 
 
-def _resumes(capture: Capture, rows: list[_Numbered], last: Option, expected: int, column: int) -> bool:
-    """Whether the list goes on with one of these rows: what stands before it, further in, describes the last option,
-    and a model may have written that."""
-    for row in rows:
-        if row.line - last.line > _MOST_BETWEEN:
-            return False
-        if row.column < column + _INDENT:
-            between = capture.lines[last.line + 1 : row.line]
-            return row.number == expected and all(each.is_blank or each.start > column for each in between)
-    return False
+def _resumed(capture: Capture, rows: list[_Numbered], last: Option, expected: int, column: int) -> int:
+    """The line of the row with which the list goes on, 0 if it does not: what stands before it, further in, describes
+    the last option, and a model may have written that, in as many rows as it likes."""
+    row = next((row for row in rows if row.column < column + _INDENT), None)
+    if row is None or row.number != expected:
+        return 0
+    between = capture.lines[last.line + 1 : row.line]
+    return row.line if all(each.is_blank or each.start > column for each in between) else 0
 
 
 def _is_only_one_shown(capture: Capture, option: Option) -> bool:
@@ -234,9 +233,8 @@ def _is_only_one_shown(capture: Capture, option: Option) -> bool:
 
 
 def _goes_on(capture: Capture, last: int, at: int) -> bool:
-    """Whether what is between two options belongs to the first: further in than its number, and not too much."""
-    if at - last > _MOST_BETWEEN:
-        return False
+    """Whether what is between two options belongs to the first: further in than its number where it is
+    more than a few rows."""
     edge = capture.lines[at].start
     between = capture.lines[last + 1 : at]
     return at - last <= _FEW_BETWEEN or all(each.is_blank or each.start > edge for each in between)
