@@ -8,7 +8,7 @@ import random
 import pytest
 
 from support.chance import any_seed
-from support.imitations import HEIGHTS, Found, examine, footing_of, quotations, search, templates
+from support.imitations import HEIGHTS, WAITING, Found, examine, footing_of, quotations, search, templates
 
 # A soak draws as many.
 MANY = 20_000
@@ -117,6 +117,17 @@ def test_options_are_one_list_however_tall_the_description_of_one_is(agent: str)
         assert asked is not None
         labels = [option.split()[0] for option in asked.options]
         assert labels[:2] == ["Red", "Blue"], f"{template.version} {template.width}\n{screen}"
+
+
+@pytest.mark.parametrize("rows", [0, 8, 20, 40, 80])
+def test_a_question_of_codex_is_a_wait_where_its_marked_option_has_left_the_screen(rows: int) -> None:
+    drawn = [template for template in templates() if (template.agent, template.kind) == ("codex", "description")]
+    assert drawn
+    for template in drawn:
+        for height in HEIGHTS:
+            screen = template.draw(["touch /tmp/x", *("row",) * rows, KEYS_OF_A_LIST], height, random.Random(0))
+            seen = footing_of(template, screen).reading.seen
+            assert seen.state in WAITING, f"{template.version} {template.width}x{height}\n{screen}"
 
 
 def test_a_dialog_that_is_quoted_above_a_prompt_is_no_wait() -> None:
