@@ -76,6 +76,8 @@ FOUND = [
         ],
     ),
     ("codex", "description", ["touch /tmp/x", *("row",) * 34, KEYS_OF_A_LIST]),
+    # A blank line first in a command, so that its sign is alone in the row of a dialog's name.
+    ("cursor", "bash", ["", "  3. Provide your own API key", "  Press enter to continue", "touch /tmp/x", "", "  ls"]),
 ]
 
 

@@ -191,7 +191,7 @@ class Heading:
     @cached_property
     def _is_named(self) -> bool:
         """Whether the first row is what a dialog with a frame is called, and not its command with a sign."""
-        return self.is_framed and bool(self.texts) and _COMMAND.match(self.texts[0]) is None
+        return self.is_framed and bool(self.texts) and _SIGN.match(self.texts[0]) is None
 
     @cached_property
     def is_brief(self) -> bool:
