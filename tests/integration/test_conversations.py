@@ -152,7 +152,7 @@ def test_words_are_found_also_within_others_and_secrets_are_not(home: Home):
     assert [found(each) for each in ('"this"', "that*", "nowhere", secret, "5_%", '" OR "')] == [1, 1, 0, 0, 0, 1]
     assert secret.encode() not in home.database.read_bytes()
     printed = home.run("log", "--search", "nowhere")
-    assert (printed.returncode, printed.stdout) == (0, "nothing fits what was asked for\n")
+    assert (printed.returncode, printed.stdout) == (0, "No message matches the search.\n")
 
 
 def test_no_secret_is_kept_that_a_screen_has_shown(home: Home):
