@@ -333,6 +333,8 @@ def is_shown(content: list[str], room: int, text: str) -> bool:
 @dataclass
 class Found:
     drawn: int = 0
+    # Of these, those that ask for an approval: a question is never approved.
+    approvals: int = 0
     approvable: int = 0
     # Read as anything but a wait; as unknown only where plain text in as many rows is read as a wait.
     missed: list[str] = field(default_factory=list)
@@ -408,6 +410,7 @@ def examine(found: Found, template: Template, height: int, content: list[str]) -
     footing = footing_of(template, screen)
     seen = footing.reading.seen
     found.drawn += 1
+    found.approvals += template.kind not in ("question", "description")
     found.styles.add((template.agent, template.version, template.kind))
     found.sizes.add((template.width, height))
     found.agents[template.agent] += 1

@@ -91,7 +91,7 @@ def test_an_approvable_request_shows_all_that_would_run_and_is_told_from_any_oth
     found = search(len(templates()), "ci" if os.environ.get("CI") else any_seed())
     print(found)
     check(found)
-    assert found.approvable > found.drawn / 5
+    assert found.approvable > found.approvals / 5
     assert set(found.agents) == {"claude", "codex", "copilot", "cursor", "gemini"}
 
 
