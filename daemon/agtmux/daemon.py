@@ -23,6 +23,7 @@ from agtmux.domain.errors import AgtmuxError, ErrorCode
 _log = logging.getLogger(__name__)
 
 LOCK_FILE: Final = "agtmuxd.lock"
+_STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 # The database thread waits this long for its turn at the interpreter when the loop is busy, at every step of every
 # transaction. Python's own 5 ms would be most of what a commit takes.
 _SWITCH_INTERVAL: Final = 0.0005
@@ -83,6 +84,8 @@ def main() -> int:
         paths.private_directory(str(state_directory))
         with contextlib.ExitStack() as held:
             held.enter_context(single_instance(state_directory / LOCK_FILE))
+            # A KeyboardInterrupt while asyncio makes its event loop leaves half a loop, which prints a traceback.
+            signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
             asyncio.run(_serve(state_directory))
     except AgtmuxError as error:
         print(f"agtmux: {error}", file=sys.stderr)
@@ -99,8 +102,10 @@ def main() -> int:
 async def _serve(state_directory: Path) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in _STOP_SIGNALS:
         loop.add_signal_handler(number, stop.set)
+    # One that came in the meantime is handled now.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
     # Imported here, so that a second daemon is told off before it has loaded everything.
     from agtmux.api.app import build_app
     from agtmux.api.server import HttpServer, bind_socket

@@ -5,6 +5,7 @@ import re
 import resource
 import signal
 import socket
+import sys
 import threading
 import time
 from pathlib import Path
@@ -168,6 +169,27 @@ def test_a_signal_during_the_start_ends_it_in_order(home: Home, number: int, mom
     assert not home.socket.exists()
     assert home.lock_holder() is None
     home.end(home.start())
+
+
+# Interrupts the daemon while asyncio makes its event loop.
+INTERRUPTED = """
+import os, signal, sys
+from asyncio import selector_events
+from agtmux.daemon import main
+made = selector_events.BaseSelectorEventLoop._make_self_pipe
+def interrupted(loop):
+    os.kill(os.getpid(), signal.SIGINT)
+    made(loop)
+selector_events.BaseSelectorEventLoop._make_self_pipe = interrupted
+sys.exit(main())
+"""
+
+
+def test_an_interrupt_while_its_event_loop_is_made_ends_it_in_order(home: Home):
+    daemon = home.spawn(sys.executable, "-c", INTERRUPTED)
+    _, complaints = daemon.communicate(timeout=PATIENCE)
+    assert (daemon.returncode, complaints) == (0, "")
+    assert not home.socket.exists() and home.lock_holder() is None
 
 
 def test_a_second_signal_changes_nothing(home: Home):
