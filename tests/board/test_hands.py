@@ -184,6 +184,20 @@ async def test_what_is_asked_reads_as_it_is_written(browser: Browser, door: Door
         assert label is not None and "rm \ufffdtxt.a\ufffd b" in label
 
 
+async def test_approve_stands_below_all_of_a_long_request(browser: Browser, door: Door, other: str) -> None:
+    """Nothing of it has to be scrolled within its card."""
+    attention = {"kind": "approval", "summary": "sh", "detail": "\n".join(f"echo {row}" for row in range(60))}
+    told = event(other, "state.waiting_approval", raw_payload={"attention": attention})
+    assert door.home.ask("POST", "/v1/events", told).status == 200
+    async with visit(browser, door) as page:
+        detail = page.locator(".card .detail").filter(has_text="echo 59")
+        await detail.wait_for()
+        assert await detail.evaluate("each => each.scrollHeight <= each.clientHeight + 1")
+        await go(page, f"#/pane/{door.home.panes()[other]['runtime_id']}")
+        await detail.wait_for()
+        assert await detail.evaluate("each => each.scrollHeight <= each.clientHeight + 1")
+
+
 async def test_the_log_goes_on_however_busy_agents_are(browser: Browser, door: Door, other: str) -> None:
     home = door.home
     async with visit(browser, door) as page:

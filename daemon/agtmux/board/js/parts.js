@@ -78,6 +78,8 @@ export function card(board, pane) {
 export function question(pane) {
   const { attention } = pane;
   const isCommand = attention?.kind === "approval";
+  // Approve stands below all of the request, and never beside a part of it that has to be scrolled.
+  const detail = pane.state === "waiting_approval" ? "detail in-full" : "detail";
   return h(
     "div",
     { class: "question" },
@@ -86,7 +88,7 @@ export function question(pane) {
       : h("p", { class: "asks", dir: "auto", own: prose(questionOf(pane) || "It does not say what.") }),
     attention?.detail &&
       attention.detail !== attention.summary &&
-      h("pre", { class: "detail", tabindex: "0", role: "group", "aria-label": "In full" }, attention.detail),
+      h("pre", { class: detail, tabindex: "0", role: "group", "aria-label": "In full" }, attention.detail),
   );
 }
 
